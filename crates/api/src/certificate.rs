@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    CallerSettings, Certificate, CertificateRow, CertificateSettings, CertificateVerdict,
-    Destination, Fault, FaultResult, GateId, GateLimits, GatePatch, GateScope, HoldMode, Invalid,
-    MeasuredTarget, PolicyPatch, RatePatch, RetryPolicy, SystemState, TargetSettings, Timestamp,
-    duration, finite, limits,
+    CallerSettings, Certificate, CertificateName, CertificateRow, CertificateSettings,
+    CertificateVerdict, Destination, Fault, FaultResult, GateId, GateLimits, GatePatch, GateScope,
+    HoldMode, Invalid, MeasuredTarget, PolicyPatch, RatePatch, RetryPolicy, SystemState,
+    TargetSettings, Tenant, Timestamp, duration, finite, limits,
 };
 
 use crate::duration::DurationText;
@@ -91,6 +91,25 @@ impl CertifyPolicyRequest {
     /// Whether all numbers of the target are given.
     pub fn is_complete(&self) -> bool {
         self.capacity.is_some() && self.traffic.is_some() && self.latency.is_some()
+    }
+
+    /// Refuses settings of which nothing can change by itself, or whose verdict would say nothing
+    /// new: a measured capacity is never less than the traffic.
+    pub fn check_kept(&self) -> Result<(), Invalid> {
+        let missing = |field: &str, expected: &str| {
+            let expected = format!("must be given to keep the certificate: {expected}");
+            Err(Invalid::new(field, "missing", expected))
+        };
+        if self.destination.is_none() {
+            return missing("destination", "its calls are measured every hour");
+        }
+        if self.capacity.is_none() {
+            return missing(
+                "capacity",
+                "recorded calls show what the target answered, not what it can answer",
+            );
+        }
+        Ok(())
     }
 
     /// The settings, over those of the destination's gate and what was measured.
@@ -187,6 +206,45 @@ pub struct PolicyCertificateBody {
     pub change: Option<CertificateChangeBody>,
     /// Load against time.
     pub picture: CertificatePictureBody,
+}
+
+/// A certificate that a node computes again every hour.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = KeptCertificate))]
+pub struct KeptCertificateBody {
+    /// Its name, unique within the tenant.
+    #[cfg_attr(feature = "openapi", schema(value_type = NameSchema))]
+    pub name: CertificateName,
+    /// Tenant whose jobs are measured.
+    #[cfg_attr(feature = "openapi", schema(value_type = NameSchema))]
+    pub tenant: Tenant,
+    /// The settings that it is computed for.
+    pub settings: CertifyPolicyRequest,
+    /// The latest certificate.
+    pub certificate: PolicyCertificateBody,
+    /// When that was computed.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub computed_at: Timestamp,
+    /// When a node last began to compute it.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub checked_at: Timestamp,
+    /// Why it could not be computed then; null if it could.
+    pub problem: Option<String>,
+    /// When it was first kept.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub created_at: Timestamp,
+}
+
+/// Kept certificates, by tenant and name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct KeptCertificateList {
+    /// The certificates.
+    pub certificates: Vec<KeptCertificateBody>,
+    /// Pass as `after` to get the next page; null on the last page.
+    pub next_cursor: Option<String>,
 }
 
 /// The verdict of a certificate.

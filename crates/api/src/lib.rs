@@ -44,7 +44,8 @@ mod webhook;
 
 pub use certificate::{
     CertificateChangeBody, CertificatePictureBody, CertificateRowBody, CertificateTargetBody,
-    CertificateWord, CertifyPolicyRequest, FaultBody, PolicyCertificateBody,
+    CertificateWord, CertifyPolicyRequest, FaultBody, KeptCertificateBody, KeptCertificateList,
+    PolicyCertificateBody,
 };
 pub use claim::{
     ClaimBody, ClaimJobsRequest, ClaimList, ClaimSession, FailRequest, FailureRequest, FenceQuery,

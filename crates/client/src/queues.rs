@@ -4,10 +4,10 @@ use http::Method;
 use serde::{Deserialize, Serialize};
 use steadfast_api::{
     AcknowledgeAlertsRequest, AlertList, BulkResult, CertifyPolicyRequest, DeadLettersRequest,
-    ForecastBody, ForecastQuery, JobList, JobQuery, MinuteList, MinutesQuery, NodeList, PageQuery,
-    PauseQueueRequest, PolicyCertificateBody, PolicyPreviewBody, PolicyReplayBody,
-    PreviewPolicyRequest, QueueExplanation, QueueList, ReplayPolicyRequest, SilenceAlertsRequest,
-    StatsBody, TenantPageQuery, TenantQuery, WorkerList,
+    ForecastBody, ForecastQuery, JobList, JobQuery, KeptCertificateBody, KeptCertificateList,
+    MinuteList, MinutesQuery, NodeList, PageQuery, PauseQueueRequest, PolicyCertificateBody,
+    PolicyPreviewBody, PolicyReplayBody, PreviewPolicyRequest, QueueExplanation, QueueList,
+    ReplayPolicyRequest, SilenceAlertsRequest, StatsBody, TenantPageQuery, TenantQuery, WorkerList,
 };
 
 use crate::{
@@ -148,6 +148,28 @@ impl Client {
         self.post_json("certifyPolicy", "/policies/certify", request)
     }
 
+    /// Computes a certificate, and keeps it under a name.
+    pub fn keep_certificate(
+        &self,
+        name: &str,
+        request: &CertifyPolicyRequest,
+    ) -> Request<KeptCertificateBody> {
+        self.operation("keepCertificate", Method::PUT, &certificate_path(name))
+            .json(request)
+    }
+
+    /// A page of the kept certificates.
+    pub fn list_certificates(&self, query: &TenantPageQuery) -> Request<KeptCertificateList> {
+        self.get("listCertificates", "/certificates").query(query)
+    }
+
+    /// Deletes a kept certificate.
+    pub fn delete_certificate(&self, name: &str, query: &TenantQuery) -> Request<()> {
+        let path = certificate_path(name);
+        self.operation("deleteCertificate", Method::DELETE, &path)
+            .query(query)
+    }
+
     /// Whether the process is alive; needs no key.
     pub fn get_health(&self) -> Request<HealthBody> {
         self.health("getHealth", "/healthz")
@@ -162,4 +184,8 @@ impl Client {
         Request::new(self.server.clone(), operation, Method::GET, path.to_owned())
             .accept_any_status()
     }
+}
+
+fn certificate_path(name: &str) -> String {
+    format!("/certificates/{}", path_segment(name))
 }

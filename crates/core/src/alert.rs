@@ -24,8 +24,8 @@ pub use observation::{
     AlertMetrics, AlertObservation, ForecastTrust, ObservedDestination, UpcomingJobs,
 };
 pub use settings::{
-    AlertSettings, CertificateAlert, DestinationAlert, DlqAlert, ExhaustedAlert, NewFailureAlert,
-    OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert,
+    AlertSettings, CertificateAlert, DestinationAlert, DlqAlert, ExhaustedAlert, FragileAlert,
+    NewFailureAlert, OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert,
 };
 pub use state::{AlertAcknowledgement, AlertCommand, AlertState};
 
@@ -52,6 +52,8 @@ string_enum! {
         /// Nodes cannot use the TLS certificate in their files. Of the default tenant: nodes
         /// belong to none.
         Certificate = "certificate",
+        /// A kept certificate says that a system would not recover from an outage.
+        Fragile = "fragile",
     }
 }
 
@@ -64,6 +66,7 @@ impl AlertRule {
             Self::Overdue | Self::Storm => AlertUnit::Seconds,
             Self::NewFailure | Self::Regressed => AlertUnit::Causes,
             Self::Certificate => AlertUnit::Nodes,
+            Self::Fragile => AlertUnit::Certificates,
         }
     }
 }
@@ -82,6 +85,8 @@ string_enum! {
         Causes = "causes",
         /// A number of nodes.
         Nodes = "nodes",
+        /// A number of kept certificates.
+        Certificates = "certificates",
     }
 }
 
@@ -89,7 +94,7 @@ impl AlertUnit {
     /// A figure, for people: `3`, `12.5%` or `7m`.
     pub fn format(self, figure: f64) -> String {
         match self {
-            Self::Jobs | Self::Causes | Self::Nodes => figure.to_string(),
+            Self::Jobs | Self::Causes | Self::Nodes | Self::Certificates => figure.to_string(),
             Self::Share => format!("{}%", (figure * 1_000.0).round() / 10.0),
             Self::Seconds => {
                 format_seconds(Duration::try_from_secs_f64(figure).unwrap_or_default())

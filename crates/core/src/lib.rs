@@ -55,7 +55,7 @@ pub mod limits;
 pub use alert::{
     AlertAcknowledgement, AlertChange, AlertCommand, AlertMetrics, AlertObservation, AlertRule,
     AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit, CertificateAlert,
-    DestinationAlert, DlqAlert, ExhaustedAlert, ForecastTrust, NewFailureAlert,
+    DestinationAlert, DlqAlert, ExhaustedAlert, ForecastTrust, FragileAlert, NewFailureAlert,
     ObservedDestination, OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert, UpcomingJobs,
 };
 pub use audit::{Actor, AuditRecord};
@@ -146,10 +146,10 @@ pub use utoipa;
 #[doc(hidden)]
 pub use values::finite;
 pub use values::{
-    AuditId, BatchId, ConcurrencyKey, Destination, EndpointId, EventId, IdempotencyKey, Invalid,
-    JobId, KeyId, Kind, Note, OperationId, Payload, Queue, ScheduleId, ScheduleName, SecretName,
-    StepName, Tags, Tenant, Timestamp, Traceparent, UniqueKey, WorkerName, duration, name_number,
-    tag_text,
+    AuditId, BatchId, CertificateName, ConcurrencyKey, Destination, EndpointId, EventId,
+    IdempotencyKey, Invalid, JobId, KeyId, Kind, Note, OperationId, Payload, Queue, ScheduleId,
+    ScheduleName, SecretName, StepName, Tags, Tenant, Timestamp, Traceparent, UniqueKey,
+    WorkerName, duration, name_number, tag_text,
 };
 pub use webhook::{
     delivery::{DeliveryPolicy, JobRenderer, Subscriptions, WebhookEvent},

@@ -22,8 +22,8 @@ pub use hash::name_number;
 pub use id::{AuditId, BatchId, EndpointId, EventId, JobId, KeyId, OperationId, ScheduleId};
 pub use invalid::Invalid;
 pub use name::{
-    ConcurrencyKey, IdempotencyKey, Kind, Queue, ScheduleName, SecretName, StepName, Tenant,
-    UniqueKey, WorkerName,
+    CertificateName, ConcurrencyKey, IdempotencyKey, Kind, Queue, ScheduleName, SecretName,
+    StepName, Tenant, UniqueKey, WorkerName,
 };
 pub use note::Note;
 pub use payload::Payload;

@@ -2,6 +2,7 @@
 
 mod alerts;
 mod batches;
+pub(crate) mod certificates;
 mod commands;
 mod create;
 mod destinations;

@@ -2,6 +2,7 @@
 
 pub mod cache;
 pub mod endpoints;
+pub mod named;
 pub mod node_state;
 pub mod policy_levels;
 pub mod secrets;

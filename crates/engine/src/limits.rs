@@ -208,6 +208,20 @@ pub const NODES_CHECKED_EVERY: u64 = 120;
 /// Long enough for a person to see that a node is gone.
 pub const NODE_FORGOTTEN_AFTER: Duration = Duration::from_secs(60 * 60);
 
+// Certificates.
+
+/// Kept certificates of one tenant: one for each system that matters most to it. Each keeps a core
+/// busy for up to some seconds in an hour.
+pub const CERTIFICATES_KEPT_PER_TENANT_MAX: usize = 10;
+/// Kept certificates of all tenants.
+pub const CERTIFICATES_KEPT_MAX: usize = 200;
+/// How often a kept certificate is computed again: traffic changes by the hour.
+pub const CERTIFICATE_EVERY: Duration = Duration::from_secs(60 * 60);
+/// How often a node looks for kept certificates that are due.
+pub const CERTIFIER_POLL: Duration = Duration::from_secs(60);
+/// Between two certificates of a node, so that they take a small part of a core.
+pub const CERTIFIER_PAUSE: Duration = Duration::from_secs(10);
+
 // Secrets.
 
 /// Secrets of one tenant: one for each system that it calls, and more.
@@ -394,6 +408,11 @@ mod tests {
         let known = "destinations of which something is known";
         for (what, whom, limit) in [
             ("secrets", "a tenant", SECRETS_PER_TENANT_MAX),
+            (
+                "kept certificates",
+                "a tenant",
+                CERTIFICATES_KEPT_PER_TENANT_MAX,
+            ),
             ("gates", "a tenant", GATES_PER_TENANT_MAX),
             ("gates", of_all, GATES_MAX),
             (known, "a store", DESTINATIONS_MAX),

@@ -25,11 +25,12 @@ use crate::{
     random::Random,
     role::{Role, health::NodeHealth},
     roles::{
-        clock_keeper::ClockKeeper, dead_letter_retention::DeadLetterRetention,
-        dependency_runner::DependencyRunner, event_feed::EventFeed, expirer::Expirer,
-        fetcher::Fetcher, health_keeper::HealthKeeper, keeper::Keeper, log_writer::LogWriter,
-        node_heartbeat::NodeHeartbeat, operation_runner::OperationRunner, pruner::Pruner,
-        schedule_runner::ScheduleRunner, sweeper::Sweeper, watcher::Watcher,
+        certifier::Certifier, clock_keeper::ClockKeeper,
+        dead_letter_retention::DeadLetterRetention, dependency_runner::DependencyRunner,
+        event_feed::EventFeed, expirer::Expirer, fetcher::Fetcher, health_keeper::HealthKeeper,
+        keeper::Keeper, log_writer::LogWriter, node_heartbeat::NodeHeartbeat,
+        operation_runner::OperationRunner, pruner::Pruner, schedule_runner::ScheduleRunner,
+        sweeper::Sweeper, watcher::Watcher,
     },
 };
 
@@ -72,7 +73,7 @@ impl Parts {
             roles.push(Arc::new(calls));
         }
         roles.push(Arc::new(self.fetcher(config.concurrency, ended, stop)));
-        let others: [Arc<dyn Role>; 15] = [
+        let others: [Arc<dyn Role>; 16] = [
             Arc::new(self.keeper()),
             Arc::new(self.log_writer()),
             Arc::new(self.sweeper(config.sweep_every)),
@@ -81,6 +82,7 @@ impl Parts {
             Arc::new(self.dependency_runner()),
             Arc::new(self.schedule_runner()),
             Arc::new(self.watcher(config.watch_every)),
+            Arc::new(self.certifier()),
             Arc::new(self.operation_runner()),
             Arc::new(self.pruner(config)),
             Arc::new(self.node_heartbeat(slots)),
@@ -182,6 +184,10 @@ impl Parts {
             self.health.clone(),
             every,
         )
+    }
+
+    pub fn certifier(&self) -> Certifier {
+        Certifier::new(self.store.clone(), self.client.clone())
     }
 
     pub fn expirer(&self, every: Duration) -> Expirer {

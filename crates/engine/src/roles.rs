@@ -1,5 +1,6 @@
 //! The roles of a node. Each is one file of one shape, and tests call its `tick`.
 
+pub mod certifier;
 pub mod clock_keeper;
 pub mod dead_letter_retention;
 pub mod dependency_runner;

@@ -170,6 +170,13 @@ impl TestEngine {
         Ok(self.parts.watcher(Duration::ZERO).watch().await?)
     }
 
+    /// Computes the kept certificates that are due.
+    pub async fn compute_certificates(&self) -> Result<(), TestError> {
+        let certifier = self.parts.certifier();
+        while certifier.compute_next().await? {}
+        Ok(())
+    }
+
     /// The job, which must exist.
     pub async fn job(&self, id: JobId) -> Result<Job, TestError> {
         let found = self.parts.store.get_jobs(vec![id]).await?;

@@ -23,7 +23,7 @@ use utoipa_axum::{
 
 use self::{
     flow::{destinations, gates, nodes, queues, workers},
-    settings::{audit, endpoints, keys, policies, secrets},
+    settings::{audit, certificates, endpoints, keys, policies, secrets},
     status::{alerts, events, forecast, stats},
     work::{
         batches, cloud_events, create_jobs, dead_letters, explain, failures, jobs, logs,
@@ -126,6 +126,8 @@ impl Routes {
             .routes(routes!(policies::preview))
             .routes(routes!(policies::replay))
             .routes(routes!(policies::certify))
+            .routes(routes!(certificates::list))
+            .routes(routes!(certificates::keep, certificates::delete))
             .with(access_routes)
             .routes(routes!(logs::read))
             .routes(routes!(events::events))

@@ -322,8 +322,8 @@ pub mod alert {
     #[doc(inline)]
     pub use steadfast_core::{
         AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit,
-        CertificateAlert, DestinationAlert, DlqAlert, ExhaustedAlert, NewFailureAlert,
-        OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert,
+        CertificateAlert, DestinationAlert, DlqAlert, ExhaustedAlert, FragileAlert,
+        NewFailureAlert, OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert,
     };
 }
 

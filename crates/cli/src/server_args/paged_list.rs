@@ -1,8 +1,8 @@
 //! Lists that the API answers with in pages, put together again.
 
 use steadfast_api::{
-    AlertList, DestinationList, EndpointList, GateList, KeyList, NodeList, QueueList, SecretList,
-    StatsBody, WorkerList,
+    AlertList, DestinationList, EndpointList, GateList, KeptCertificateList, KeyList, NodeList,
+    QueueList, SecretList, StatsBody, WorkerList,
 };
 
 /// A page of a list, and the list that its pages add up to.
@@ -34,6 +34,7 @@ paged_lists! {
     DestinationList { destinations }
     EndpointList { endpoints }
     GateList { gates }
+    KeptCertificateList { certificates }
     KeyList { keys }
     NodeList { nodes }
     QueueList { queues }

@@ -1,6 +1,7 @@
 //! `steadfast policy`: what a retry policy would do, what it would have done, and what an outage
 //! would lead to.
 
+mod certificates;
 mod certify;
 
 use std::time::Duration;
@@ -37,6 +38,8 @@ enum Verb {
     /// Compute whether a system recovers by itself after outages. Requires no server unless
     /// --destination is given.
     Certify(Box<certify::CertifyArgs>),
+    /// List and delete certificates that are kept with `certify --keep`.
+    Certificates(certificates::CertificatesArgs),
 }
 
 #[derive(clap::Args)]
@@ -115,6 +118,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         Verb::Preview(args) => preview(&args),
         Verb::Replay(args) => replay(*args).await,
         Verb::Certify(args) => certify::run(*args).await,
+        Verb::Certificates(args) => certificates::run(args).await,
     }
 }
 

@@ -76,7 +76,7 @@ impl AlertRule {
             && now.since(state.updated_at) >= limits::ALERT_REFRESH
             && (value != state.value
                 || queue != state.queue.as_ref()
-                || self.names_another_node(settings, &state, observed, now));
+                || self.names_another(settings, &state, observed, now));
         if event.is_some() || state.status != before || is_stale {
             state.updated_at = now;
             state.unit = self.unit();
@@ -91,15 +91,16 @@ impl AlertRule {
 }
 
 impl AlertRule {
-    /// Whether as many nodes as before cannot use their certificate, but not the same ones.
-    fn names_another_node(
+    /// Whether as many nodes or certificates as before are bad, but not the same ones.
+    fn names_another(
         self,
         settings: &AlertSettings,
         state: &AlertState,
         observed: &AlertObservation,
         now: Timestamp,
     ) -> bool {
-        self == Self::Certificate && settings.sentence(state, observed, false, now) != state.message
+        let is_named = matches!(self, Self::Certificate | Self::Fragile);
+        is_named && settings.sentence(state, observed, false, now) != state.message
     }
 }
 

@@ -39,6 +39,7 @@ impl AlertSettings {
             AlertRule::NewFailure => metrics.new_causes as f64,
             AlertRule::Regressed => metrics.regressed_causes as f64,
             AlertRule::Certificate => metrics.bad_certificates as f64,
+            AlertRule::Fragile => metrics.fragile as f64,
             AlertRule::Storm => metrics
                 .upcoming
                 .map_or(0, |upcoming| upcoming.wait.as_secs())
@@ -60,7 +61,8 @@ impl AlertSettings {
             AlertRule::Destination
             | AlertRule::NewFailure
             | AlertRule::Regressed
-            | AlertRule::Certificate => 0.0,
+            | AlertRule::Certificate
+            | AlertRule::Fragile => 0.0,
         }
     }
 
@@ -77,6 +79,7 @@ impl AlertSettings {
             Some(observed) => self.destination_message(state, observed),
             None if state.rule.unit() == AlertUnit::Causes => self.cause_message(state, newest),
             None if state.rule == AlertRule::Certificate => self.certificate_message(state, newest),
+            None if state.rule == AlertRule::Fragile => self.fragile_message(state, newest),
             None => self.message(state, is_only, &observed.metrics, now),
         }
     }
@@ -143,11 +146,12 @@ impl AlertSettings {
                 ),
                 None => format!("the upcoming jobs {location} can be completed in time"),
             },
-            // Their messages are `destination_message`, `cause_message` and `certificate_message`.
+            // These have functions of their own, which `sentence` calls.
             AlertRule::Destination
             | AlertRule::NewFailure
             | AlertRule::Regressed
-            | AlertRule::Certificate => String::new(),
+            | AlertRule::Certificate
+            | AlertRule::Fragile => String::new(),
         }
     }
 
@@ -185,6 +189,27 @@ impl AlertSettings {
             (_, Some(reason)) => {
                 let value = state.format_value();
                 format!("{value} nodes cannot use their TLS certificates; {reason}")
+            }
+        }
+    }
+
+    /// The kept certificates of systems that do not recover, and what one of them says.
+    fn fragile_message(&self, state: &AlertState, reason: Option<&String>) -> String {
+        if !self.is_enabled(state.rule) {
+            return "the rule is disabled".to_owned();
+        }
+        let tenant = &state.tenant;
+        match (state.status, reason) {
+            (AlertStatus::Ok, _) | (_, None) => format!(
+                "no kept certificate of tenant {tenant} shows a system that does not recover"
+            ),
+            (_, Some(reason)) if state.value <= 1.0 => reason.clone(),
+            (_, Some(reason)) => {
+                let value = state.format_value();
+                format!(
+                    "{value} kept certificates of tenant {tenant} show systems that do not recover; \
+                     {reason}"
+                )
             }
         }
     }

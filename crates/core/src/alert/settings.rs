@@ -41,6 +41,8 @@ pub struct AlertSettings {
     pub storm: StormAlert,
     /// Fires if nodes cannot use the TLS certificate in their files.
     pub certificate: CertificateAlert,
+    /// Fires if a kept certificate says that a system would not recover from an outage.
+    pub fragile: FragileAlert,
 }
 
 /// Fires if a system that jobs call does not work; when that is so, its gate says.
@@ -162,6 +164,26 @@ pub struct CertificateAlert {
     pub after: Duration,
 }
 
+/// Fires if a kept certificate says that a system would not recover from an outage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct FragileAlert {
+    /// Whether the rule is checked; true by default.
+    pub enabled: bool,
+    /// How long the rule must be broken before the alert fires; at once by default.
+    #[serde(with = "duration::text")]
+    pub after: Duration,
+}
+
+impl Default for FragileAlert {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            after: Duration::ZERO,
+        }
+    }
+}
+
 impl Default for CertificateAlert {
     fn default() -> Self {
         Self {
@@ -195,6 +217,7 @@ impl Default for AlertSettings {
             regressed: RegressedAlert::default(),
             storm: StormAlert::default(),
             certificate: CertificateAlert::default(),
+            fragile: FragileAlert::default(),
         }
     }
 }
@@ -292,6 +315,7 @@ impl AlertSettings {
             AlertRule::Regressed => self.regressed.enabled,
             AlertRule::Storm => self.storm.enabled,
             AlertRule::Certificate => self.certificate.enabled,
+            AlertRule::Fragile => self.fragile.enabled,
         }
     }
 
@@ -306,6 +330,7 @@ impl AlertSettings {
             AlertRule::Regressed => self.regressed.after,
             AlertRule::Storm => self.storm.after,
             AlertRule::Certificate => self.certificate.after,
+            AlertRule::Fragile => self.fragile.after,
         }
     }
 }

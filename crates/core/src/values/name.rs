@@ -99,6 +99,10 @@ name! {
     SecretName, "secret", check_name
 }
 name! {
+    /// The name of a kept certificate; unique within the tenant.
+    CertificateName, "name", check_name
+}
+name! {
     /// Who holds a claim: a node or a remote worker.
     WorkerName, "worker", check_name
 }

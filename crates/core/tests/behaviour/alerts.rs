@@ -240,6 +240,33 @@ fn a_certificate_alert_names_the_node_whose_certificate_is_bad_now() {
 }
 
 #[test]
+fn a_fragile_alert_quotes_a_certificate_that_is_bad_now() {
+    let bad = |names: &[&str]| {
+        let mut observed = of_jobs(AlertMetrics::default());
+        for name in names {
+            observed.add_fragile(format!("certificate {name}: does not recover"));
+        }
+        observed
+    };
+    let [one, other, both, none] = [&["a"][..], &["b"], &["b", "c"], &[]].map(bad);
+    let all = minutely(0..5, &one)
+        .chain(minutely(5..9, &other))
+        .chain(minutely(9..13, &both))
+        .chain(minutely(13..14, &none));
+    assert_eq!(
+        changes(&AlertSettings::default(), AlertRule::Fragile, all),
+        [
+            "00:00:00 firing, alert.fired: certificate a: does not recover",
+            "00:05:00 firing, -: certificate b: does not recover",
+            "00:09:00 firing, -: 2 kept certificates of tenant acme show systems that do not \
+             recover; certificate b: does not recover",
+            "00:13:00 ok, alert.resolved: no kept certificate of tenant acme shows a system that \
+             does not recover",
+        ]
+    );
+}
+
+#[test]
 fn switching_a_rule_off_resolves_it_and_keeps_it_silent() {
     let mut settings = AlertSettings::default();
     settings.dlq.after = Duration::ZERO;

@@ -64,6 +64,14 @@ pub enum ClientError {
         /// The limit.
         most: usize,
     },
+    /// There are as many kept certificates as there may be.
+    #[error("limit of {most} kept certificates of {whose} reached: delete one first")]
+    TooManyCertificates {
+        /// As `tenant acme`.
+        whose: String,
+        /// How many there may be.
+        most: usize,
+    },
     /// The stored secret cannot be read.
     #[error(
         "secret {name} of tenant {tenant} is corrupt and cannot be read: {reason}; delete it and set \
@@ -173,6 +181,7 @@ impl ClientError {
             | Self::NameTaken { .. }
             | Self::TooManyEndpoints { .. }
             | Self::TooManySecrets { .. }
+            | Self::TooManyCertificates { .. }
             | Self::DamagedSecret { .. }
             | Self::TooManyGates { .. }
             | Self::NoRoomForGates

@@ -10,13 +10,11 @@ use steadfast_core::{
     AuditRecord, HeaderSource, Invalid, Kind, NewJob, Payload, Secret, SecretName, SecretReference,
     SecretValue, Tenant,
 };
-use steadfast_store::{
-    Document, DocumentKind, DocumentPage, DocumentSaveResult, Outbox, Page, PageRequest,
-};
+use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Outbox, Page, PageRequest};
 
 use crate::{
     client::{Client, ClientError},
-    documents::cache::decode_documents,
+    documents::{cache::decode_documents, named},
     limits::{REVISION_TRIES_MAX, SECRETS_PER_TENANT_MAX},
 };
 
@@ -39,7 +37,7 @@ impl Client {
         name: &SecretName,
         change: impl Fn(Option<&SecretValue>) -> SecretValue,
     ) -> Result<Secret, ClientError> {
-        let (kind, id) = (DocumentKind::Secret, document_id(tenant, name));
+        let (kind, id) = (DocumentKind::Secret, named::id(tenant, name));
         for _ in 0..REVISION_TRIES_MAX {
             // Before anything is counted.
             let version = self.store().document_versions().await?.of(kind);
@@ -78,15 +76,10 @@ impl Client {
 
     async fn check_secret_count(&self, tenant: &Tenant) -> Result<(), ClientError> {
         let most = SECRETS_PER_TENANT_MAX;
-        let page = DocumentPage::Some {
-            prefix: document_prefix(tenant),
-            after: None,
-            limit: most,
-        };
-        let stored = self.store().list_documents(DocumentKind::Secret, page);
-        match stored.await?.len() < most {
-            true => Ok(()),
-            false => Err(ClientError::TooManySecrets {
+        let is_full = self.has_named_documents(DocumentKind::Secret, Some(tenant), most);
+        match is_full.await? {
+            false => Ok(()),
+            true => Err(ClientError::TooManySecrets {
                 tenant: tenant.clone(),
                 most,
             }),
@@ -100,22 +93,8 @@ impl Client {
         tenant: Option<&Tenant>,
         page: PageRequest<String>,
     ) -> Result<Page<Secret, String>, ClientError> {
-        let documents = DocumentPage::Some {
-            prefix: tenant.map(document_prefix).unwrap_or_default(),
-            after: page.after,
-            limit: page.limit.saturating_add(1),
-        };
-        let documents = self.store().list_documents(DocumentKind::Secret, documents);
-        let mut documents = documents.await?;
-        let has_more = documents.len() > page.limit;
-        documents.truncate(page.limit);
-        let next = documents.last().filter(|_| has_more);
-        Ok(Page {
-            next: next.map(|document| document.id.clone()),
-            items: decode_documents(documents)
-                .map(|(_, secret)| secret)
-                .collect(),
-        })
+        let secrets = self.named_documents(DocumentKind::Secret, tenant, page);
+        Ok(secrets.await?)
     }
 
     /// Deletes a secret, and returns whether there was one. Requests that name it fail from then on.
@@ -124,7 +103,7 @@ impl Client {
         tenant: &Tenant,
         name: &SecretName,
     ) -> Result<bool, ClientError> {
-        let (kind, id) = (DocumentKind::Secret, document_id(tenant, name));
+        let (kind, id) = (DocumentKind::Secret, named::id(tenant, name));
         let record = self.secret_record("delete", tenant, name);
         let deleted = self.store().delete_document(kind, id, None, record);
         Ok(deleted.await?)
@@ -226,7 +205,7 @@ impl Client {
             tenant: tenant.clone(),
             reason: reason.to_owned(),
         };
-        let (kind, id) = (DocumentKind::Secret, document_id(tenant, name));
+        let (kind, id) = (DocumentKind::Secret, named::id(tenant, name));
         let document = self.store().get_document(kind, id).await;
         let document = document.map_err(|error| match error.damaged_row() {
             Some(row) => damaged(&row.reason),
@@ -246,7 +225,7 @@ impl Client {
         tenant: &Tenant,
         name: &SecretName,
     ) -> Result<Option<(Document, Secret)>, steadfast_store::StoreError> {
-        let (kind, id) = (DocumentKind::Secret, document_id(tenant, name));
+        let (kind, id) = (DocumentKind::Secret, named::id(tenant, name));
         let document = self.store().get_document(kind, id).await?;
         Ok(decode_documents(document.into_iter().collect()).next())
     }
@@ -279,13 +258,4 @@ pub fn payload_secrets(payload: &Payload) -> BTreeMap<String, SecretReference> {
     }
     let request = payload.decode::<Headers>();
     request.map_or_else(|_| BTreeMap::new(), |it| secret_references(&it.headers))
-}
-
-/// Names have no spaces, so no two secrets have one document.
-fn document_id(tenant: &Tenant, name: &SecretName) -> String {
-    format!("{tenant} {name}")
-}
-
-fn document_prefix(tenant: &Tenant) -> String {
-    format!("{tenant} ")
 }

@@ -29,7 +29,10 @@ use crate::{
     flow::gates::{GateCache, mark_paused},
     limits,
     role::{Next, Role, health::NodeHealth},
-    roles::forecast_recorder::{ForecastRecorder, UpcomingByQueue},
+    roles::{
+        certifier::{self, KeptCertificates},
+        forecast_recorder::{ForecastRecorder, UpcomingByQueue},
+    },
 };
 
 pub struct Watcher {
@@ -37,6 +40,7 @@ pub struct Watcher {
     endpoints: Arc<DocumentCache<Endpoints>>,
     gates: Arc<GateCache>,
     states: DocumentCache<HashMap<String, StoredState>>,
+    certificates: DocumentCache<KeptCertificates>,
     forecasts: ForecastRecorder,
     settings: AlertSettings,
     health: Arc<NodeHealth>,
@@ -68,6 +72,7 @@ impl Watcher {
         Self {
             forecasts: ForecastRecorder::new(store.clone(), levels),
             states: DocumentCache::new(store.clone(), DocumentKind::Alert, stored_states),
+            certificates: certifier::cache(store.clone()),
             store,
             endpoints,
             gates,
@@ -99,6 +104,10 @@ impl Watcher {
         let mut observed = observations(states.clone(), &lanes, &upcoming);
         add_failures(&mut observed, &failures, &self.settings, now);
         self.add_certificates(&mut observed, states, now).await?;
+        add_fragile(
+            &mut observed,
+            &*self.certificates.refresh_if_older(&versions).await?,
+        );
         for observation in observed.into_iter().chain(destinations) {
             for rule in observation.rules() {
                 let id = observation.state_id(rule);
@@ -135,14 +144,7 @@ impl Watcher {
             .list_documents(DocumentKind::Node, DocumentPage::All)
             .await?;
         let nodes = decode_documents::<NodeState>(nodes).map(|(_, node)| node);
-        let tenant = Tenant::default();
-        let is_default =
-            |it: &AlertObservation| it.tenant == tenant && it.subject == AlertSubject::Jobs;
-        let place = observed.iter().position(is_default).unwrap_or_else(|| {
-            let observation = AlertObservation::new(tenant, AlertSubject::Jobs, BTreeMap::new());
-            observed.push(observation);
-            observed.len() - 1
-        });
+        let observed = of_jobs(observed, &Tenant::default());
         for NodeState {
             name,
             certificate_problem,
@@ -150,7 +152,7 @@ impl Watcher {
         } in nodes.filter(|node| node.is_alive(now))
         {
             if let Some(problem) = certificate_problem {
-                observed[place].add_certificate_problem(format!("node {name}: {problem}"));
+                observed.add_certificate_problem(format!("node {name}: {problem}"));
             }
         }
         Ok(())
@@ -339,6 +341,31 @@ fn add_failures(
             observed[place].add_failure(group, settings, now);
         }
     }
+}
+
+/// Adds kept certificates of systems that do not recover.
+fn add_fragile(observed: &mut Vec<AlertObservation>, kept: &KeptCertificates) {
+    for (_, kept) in kept {
+        if let Some(sentence) = certifier::fragility(kept) {
+            of_jobs(observed, &kept.tenant).add_fragile(sentence);
+        }
+    }
+}
+
+/// What was observed of the jobs of a tenant; added if nothing was.
+fn of_jobs<'a>(
+    observed: &'a mut Vec<AlertObservation>,
+    tenant: &Tenant,
+) -> &'a mut AlertObservation {
+    let is_of_jobs =
+        |it: &AlertObservation| it.tenant == *tenant && it.subject == AlertSubject::Jobs;
+    let place = observed.iter().position(is_of_jobs).unwrap_or_else(|| {
+        let subject = AlertSubject::Jobs;
+        let observation = AlertObservation::new(tenant.clone(), subject, BTreeMap::new());
+        observed.push(observation);
+        observed.len() - 1
+    });
+    &mut observed[place]
 }
 
 /// The destinations that do not work, for each tenant whose attempts failed there, and those with

@@ -206,6 +206,7 @@ impl From<ClientError> for Problem {
             }
             ClientError::TooManyEndpoints { .. }
             | ClientError::TooManySecrets { .. }
+            | ClientError::TooManyCertificates { .. }
             | ClientError::TooManyGates { .. }
             | ClientError::NoRoomForGates
             | ClientError::TooManySchedules { .. } => {

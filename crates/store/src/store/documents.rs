@@ -162,6 +162,8 @@ steadfast_core::string_enum! {
         Forecast = "forecast",
         /// A named secret.
         Secret = "secret",
+        /// A certificate that is computed again every hour.
+        Certificate = "certificate",
         /// The admin keys that are about to be deleted.
         Revocations = "revocations",
         /// A node that wants to know the events of all others.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use steadfast_api::{CertifyPolicyRequest, DurationText, PolicyCertificateBody};
+use steadfast_api::{
+    CertifyPolicyRequest, DurationText, KeptCertificateBody, PolicyCertificateBody,
+};
 use steadfast_core::{GateLimits, HoldMode, Preset, Rate, certify};
 
 use super::PolicyArgs;
@@ -17,7 +19,7 @@ use crate::{
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "The target is a model: a queue that answers --capacity calls per second. Outages and overloads\nare played through the real retry decisions, gates and holds on a virtual clock.\nWith --destination, its gate applies, and numbers that are not given are measured from the calls\nof the last day; this requires a server.\n\nExamples:\n  steadfast policy certify http --capacity 100 --traffic 60 --latency 200ms\n  steadfast policy certify aggressive --max-retries 10 --capacity 100 --traffic 80 --latency 200ms --slots 2000\n  steadfast policy certify patient --destination https://api.example.com"
+    after_help = "The target is a model: a queue that answers --capacity calls per second. Outages and overloads\nare played through the real retry decisions, gates and holds on a virtual clock.\nWith --destination, its gate applies, and numbers that are not given are measured from the calls\nof the last day; this requires a server.\nWith --keep, the server computes the certificate again every hour, and alert `fragile` fires while\nit says that the system does not recover.\n\nExamples:\n  steadfast policy certify http --capacity 100 --traffic 60 --latency 200ms\n  steadfast policy certify aggressive --max-retries 10 --capacity 100 --traffic 80 --latency 200ms --slots 2000\n  steadfast policy certify patient --destination https://api.example.com\n  steadfast policy certify --destination https://api.example.com --capacity 100 --keep payments"
 )]
 pub struct CertifyArgs {
     #[command(flatten)]
@@ -66,6 +68,9 @@ pub struct CertifyArgs {
     /// Calls of this tenant; requires a key for all tenants.
     #[arg(long, requires = "destination")]
     tenant: Option<String>,
+    /// Keep the certificate on the server under this name; requires --destination and --capacity.
+    #[arg(long, value_name = "NAME", requires_all = ["destination", "capacity"])]
+    keep: Option<String>,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -91,6 +96,10 @@ pub async fn run(args: CertifyArgs) -> anyhow::Result<()> {
     };
     if request.destination.is_some() {
         let server = args.server.connect()?;
+        if let Some(name) = args.keep {
+            let kept = server.client.keep_certificate(&name, &request);
+            return server.show(kept, print_kept).await;
+        }
         let certificate = server.client.certify_policy(&request);
         return server.show(certificate, print).await;
     }
@@ -119,6 +128,14 @@ fn certify_here(request: &CertifyPolicyRequest) -> anyhow::Result<PolicyCertific
         &settings.target,
         None,
     ))
+}
+
+fn print_kept(kept: &KeptCertificateBody) -> anyhow::Result<()> {
+    print(&kept.certificate)?;
+    let name = &kept.name;
+    Ok(print_line!(
+        "\nkept as {name}, and computed again every hour; to see it: steadfast policy certificates list"
+    )?)
 }
 
 fn print(certificate: &PolicyCertificateBody) -> anyhow::Result<()> {

@@ -4,14 +4,12 @@ use steadfast_api::{
     CertifyPolicyRequest, PolicyCertificateBody, PolicyPreviewBody, PolicyReplayBody,
     PreviewPolicyRequest, ReplayPolicyRequest,
 };
-use steadfast_core::{
-    Destination, GateLimits, Kind, MeasuredTarget, Queue, Tenant, certify as certify_settings,
-};
+use steadfast_core::{Destination, Kind, Queue, Tenant};
 use steadfast_engine::ReplayRequest;
 
 use crate::{
     api::query,
-    app::App,
+    app::{App, tenant_limiter::TenantPermit},
     extract::{Body, Caller, Reads},
     http::{Answer, Json, Problem, Problems},
 };
@@ -113,56 +111,19 @@ pub async fn run_certify(
     body: CertifyPolicyRequest,
     tenant: Option<Tenant>,
 ) -> Result<PolicyCertificateBody, Problem> {
-    let permit = app.try_certify(caller.tenant.as_ref())?;
-    let queue = body.queue.as_deref().map(Queue::new).transpose()?;
-    let kind = match body.slots {
-        Some(_) => Kind::new(WORKER_KIND)?,
-        None => Kind::http(),
-    };
-    let policy = app
-        .client
-        .resolve_policy(tenant.as_ref(), queue.as_ref(), &kind, &body.retry)?;
-    let destination = body.destination.as_deref().map(Destination::new);
-    let (mut gate, mut measured) = (GateLimits::default(), None);
-    if let Some(destination) = destination.transpose()? {
-        gate = app
-            .client
-            .destination_limits(tenant.as_ref(), &destination)
-            .await?;
-        if !body.is_complete() {
-            measured = measure(app, caller, tenant, destination).await?;
-        }
-    }
-    let settings = body.settings(policy, &gate, measured)?;
-    // It goes on if the caller leaves, so it keeps the permit until it has ended.
-    let work = tokio::task::spawn_blocking(move || {
-        // The same question has the same answer.
-        let certificate = certify_settings(&settings, 0)?;
-        drop(permit);
-        let target = &settings.target;
-        Ok(PolicyCertificateBody::new(&certificate, target, measured))
-    });
-    work.await.map_err(|error| Problem::internal(&error))?
+    let permits = certify_permits(app, caller, &body)?;
+    let certificate = app.client.certify(tenant.as_ref(), &body, permits);
+    Ok(certificate.await?)
 }
 
-/// Jobs of workers have the policy of any kind that has none of its own.
-const WORKER_KIND: &str = "work";
-
-/// What the recorded calls of the last day say about a destination.
-async fn measure(
+/// Permits to keep a core busy and, if calls are measured, to read as many attempts as a replay.
+pub fn certify_permits(
     app: &App,
     caller: &Caller,
-    tenant: Option<Tenant>,
-    destination: Destination,
-) -> Result<Option<MeasuredTarget>, Problem> {
-    // It reads as many attempts as a replay does.
-    let _permit = app.try_replay(caller.tenant.as_ref())?;
-    let request = ReplayRequest {
-        tenant,
-        destination: Some(destination),
-        ..ReplayRequest::default()
-    };
-    let record = app.client.replay_record(request).await?;
-    let work = tokio::task::spawn_blocking(move || record.measure());
-    work.await.map_err(|error| Problem::internal(&error))
+    body: &CertifyPolicyRequest,
+) -> Result<(TenantPermit, Option<TenantPermit>), Problem> {
+    let tenant = caller.tenant.as_ref();
+    let is_measured = body.destination.is_some() && !body.is_complete();
+    let reads = is_measured.then(|| app.try_replay(tenant)).transpose()?;
+    Ok((app.try_certify(tenant)?, reads))
 }

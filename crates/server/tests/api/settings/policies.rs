@@ -363,6 +363,63 @@ async fn a_certificate_says_whether_a_system_recovers_from_an_outage() {
 }
 
 #[tokio::test]
+async fn certificates_are_kept_listed_and_deleted_by_tenant() {
+    let server = Server::start().await;
+    let admin = server.key(Scope::Admin, None).await;
+    let acme = server.key(Scope::Admin, Some("acme")).await;
+    // More jobs than it can answer: computed at once.
+    let settings = json!({
+        "destination": "https://api.example.com", "capacity": 20, "traffic": 24, "latency": "300ms"
+    });
+    let path = |name: &str| format!("/api/v1/certificates/{name}");
+    let keep = async |name: &str| acme.put(&path(name), settings.clone()).await;
+    let kept = keep("n0").await.is(200);
+    assert_eq!(kept["tenant"], "acme", "{kept:#}");
+    assert_eq!(kept["settings"], settings);
+    assert_eq!(kept["certificate"]["verdict"], "overloaded");
+    assert_eq!(kept["problem"], Value::Null);
+
+    for (field, name) in [("destination", "a"), ("capacity", "a"), ("name", "a%20b")] {
+        let mut body = settings.clone();
+        body.as_object_mut().unwrap().remove(field);
+        let refused = acme.put(&path(name), body).await;
+        refused.is_problem(422, "invalid", Some(field));
+    }
+    for number in 1..10 {
+        keep(&format!("n{number}")).await.is(200);
+    }
+    keep("more").await.is_problem(409, "too_many", None);
+    let again = keep("n0").await.is(200);
+    assert_eq!(again["createdAt"], kept["createdAt"]);
+
+    let names = async |http: &Http, query: &str| {
+        let list = http
+            .get(&format!("/api/v1/certificates{query}"))
+            .await
+            .is(200);
+        list["certificates"].as_array().unwrap().len()
+    };
+    let other = server.key(Scope::Read, Some("other")).await;
+    assert_eq!(names(&other, "").await, 0);
+    assert_eq!(names(&admin, "?tenant=acme").await, 10);
+    assert_eq!(names(&admin, "?limit=3").await, 3);
+    assert_eq!(
+        admin.delete(&path("n0")).await.status,
+        404,
+        "of another tenant"
+    );
+    assert_eq!(acme.delete(&path("n0")).await.status, 204);
+    assert_eq!(names(&acme, "").await, 9);
+    let reader = server.key(Scope::Read, Some("acme")).await;
+    assert_eq!(reader.put(&path("n1"), settings.clone()).await.status, 403);
+    let audit = acme.get("/api/v1/audit?limit=1").await.is(200);
+    assert_eq!(
+        audit["records"][0]["action"], "certificate.delete",
+        "{audit:#}"
+    );
+}
+
+#[tokio::test]
 async fn a_replay_sees_the_jobs_of_its_tenant_alone() {
     let server = Server::start().await;
     let http = server.key(Scope::Admin, None).await;

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use steadfast_api::{CertificateWord, CertifyPolicyRequest};
 use steadfast_core::{
-    AlertRule, AlertSettings, AlertStatus, FailureClass, FailureMark, Payload, PolicyPatch, Queue,
-    Tenant,
+    AlertRule, AlertSettings, AlertStatus, CertificateName, FailureClass, FailureMark, Payload,
+    PolicyPatch, Queue, Tenant,
 };
-use steadfast_engine::{JobKind as _, JobRequest};
+use steadfast_engine::{JobKind as _, JobRequest, testing::TestEngine};
 use steadfast_store::{FailureFilter, PageRequest};
 
 use super::{ALERTS, Fixture, MINUTE, dead_letter, endpoint, events, only, status};
@@ -68,6 +69,101 @@ async fn a_job_that_no_node_claims_is_overdue_unless_its_queue_is_paused() {
     assert_eq!(
         status(&client, AlertRule::Overdue).await,
         Some(AlertStatus::Ok)
+    );
+}
+
+const PARTNER: &str = "https://partner.example.com";
+
+/// Calls of a destination that succeed, one after each pause.
+async fn succeed_at(fixture: &Fixture, engine: &TestEngine, calls: u32, pause: Duration) {
+    for _ in 0..calls {
+        let job = fails(0).job().tenant("acme").destination(PARTNER);
+        engine.client().enqueue(job).await.unwrap();
+        engine.run_due().await.unwrap();
+        fixture.clock.advance(pause);
+    }
+}
+
+#[tokio::test]
+async fn a_kept_certificate_is_computed_again_with_the_traffic_of_the_day() {
+    let fixture = Fixture::new();
+    let engine = fixture.engine(only(AlertRule::Fragile));
+    let client = engine.client();
+    endpoint(&client, "acme", 1, ALERTS).await;
+    let acme = Tenant::new("acme").unwrap();
+    let name = CertificateName::new("payments").unwrap();
+    let settings = CertifyPolicyRequest {
+        destination: Some(PARTNER.to_owned()),
+        capacity: Some(0.5),
+        outage: Some(MINUTE.into()),
+        ..CertifyPolicyRequest::default()
+    };
+    let kept = async || {
+        let page = PageRequest {
+            after: None,
+            limit: 9,
+        };
+        client
+            .certificates(None, page)
+            .await
+            .unwrap()
+            .items
+            .remove(0)
+    };
+    succeed_at(&fixture, &engine, 60, Duration::from_secs(6)).await;
+    let first = client
+        .keep_certificate(&acme, &name, settings, ())
+        .await
+        .unwrap();
+    assert_eq!(
+        first.certificate.verdict,
+        CertificateWord::Recovers,
+        "{first:?}"
+    );
+    engine.compute_certificates().await.unwrap();
+    assert_eq!(engine.watch().await.unwrap(), 0);
+    assert_eq!(kept().await, first, "it is not due");
+
+    // Two days later four times as much is called.
+    fixture.clock.advance(48 * 60 * MINUTE);
+    succeed_at(&fixture, &engine, 240, Duration::from_millis(1_500)).await;
+    engine.compute_certificates().await.unwrap();
+    assert_eq!(engine.watch().await.unwrap(), 1);
+    assert_eq!(
+        engine.watch().await.unwrap(),
+        0,
+        "each change is reported once"
+    );
+    let message = client.alerts(None).await.unwrap().remove(0).message;
+    let summary = kept().await.certificate.summary;
+    assert!(
+        summary.starts_with("does not recover: 133 % load without any fault"),
+        "{summary}"
+    );
+    assert_eq!(
+        message,
+        format!("certificate payments: {PARTNER} {summary}")
+    );
+
+    // Without calls nothing is known, and the alert claims nothing.
+    fixture.clock.advance(48 * 60 * MINUTE);
+    engine.compute_certificates().await.unwrap();
+    let unknown = kept().await;
+    let problem = unknown.problem.unwrap();
+    assert!(
+        problem.contains("fewer than 50 successful calls"),
+        "{problem}"
+    );
+    assert_eq!(unknown.certificate.summary, summary);
+    assert!(unknown.computed_at < unknown.checked_at);
+    engine.watch().await.unwrap();
+    let events = events(&client).await;
+    assert_eq!(
+        events,
+        [
+            "alert.fired fragile of acme",
+            "alert.resolved fragile of acme"
+        ]
     );
 }
 

@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use askama::Template;
 use serde_json::{Map, Value, json};
-use steadfast_api::{CertifyPolicyRequest, PolicyCertificateBody};
+use steadfast_api::{
+    CertificateWord, CertifyPolicyRequest, KeptCertificateBody, PolicyCertificateBody,
+};
 use steadfast_core::{Preset, explain::brief};
+use steadfast_store::PageRequest;
 
 use super::{PRESET_DEFAULT, patch};
 use crate::{
@@ -17,6 +20,7 @@ use crate::{
     },
     extract::{Body, body},
     http::Problem,
+    limits::PAGE_MAX,
 };
 
 #[derive(Template)]
@@ -27,6 +31,7 @@ struct CertificatePage {
     preset: &'static str,
     presets: [&'static str; 7],
     holds: [&'static str; 3],
+    kept: Vec<KeptCertificateBody>,
     /// If the form was sent.
     outcome: Option<Result<CertificateView, String>>,
 }
@@ -37,6 +42,10 @@ impl CertificatePage {
             "preset" => self.preset == choice,
             field => self.fields.get(field) == Some(choice),
         }
+    }
+
+    fn recovers(&self, kept: &KeptCertificateBody) -> bool {
+        kept.certificate.verdict == CertificateWord::Recovers
     }
 }
 
@@ -68,7 +77,9 @@ pub async fn page(viewer: Viewer) -> PageResult {
         true => Some(certify(&viewer, &fields, preset).await),
         false => None,
     };
+    let kept = kept_certificates(&viewer).await?;
     render(&CertificatePage {
+        kept,
         layout: viewer.layout("/simulator", "After an outage"),
         preset: preset.name(),
         presets: Preset::ALL.map(Preset::name),
@@ -76,6 +87,21 @@ pub async fn page(viewer: Viewer) -> PageResult {
         outcome,
         fields,
     })
+}
+
+/// All that the viewer may see, which are few.
+async fn kept_certificates(viewer: &Viewer) -> Result<Vec<KeptCertificateBody>, Problem> {
+    let page = PageRequest {
+        after: None,
+        limit: PAGE_MAX,
+    };
+    let tenant = viewer.tenant()?;
+    let kept = viewer
+        .app
+        .client
+        .certificates(tenant.as_ref(), page)
+        .await?;
+    Ok(kept.items)
 }
 
 async fn certify(
