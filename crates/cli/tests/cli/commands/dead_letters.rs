@@ -34,6 +34,10 @@ fn attempts_are_counted_by_retry_budget_after_a_requeue() {
         ],
         "{shown}"
     );
+    let history = node.json(&["jobs", "history", &id]);
+    let by: Vec<_> = history["attempts"].as_array().unwrap().iter().collect();
+    let by: Vec<_> = by.iter().map(|it| it["requeuedBy"].as_str()).collect();
+    assert_eq!(by, [None, None, Some("api"), None], "{history:#}");
     let listed = mask(&node.run(&["dlq", "list"]).out);
     assert!(
         listed.contains("failed  POST 127.0.0.1:1  default  1/1  "),
@@ -53,7 +57,9 @@ fn dead_letters_are_counted_before_they_are_changed() {
     transcript.run(&["dlq", "list"]);
     transcript.run(&["dlq", "requeue", "--class", "none"]);
     let none = node.json(&["dlq", "requeue", "--class", "none", "--yes"]);
-    assert_eq!(none["count"], 0, "no operation is left behind: {none}");
+    assert_eq!(none["count"], 0, "{none}");
+    let left = node.json(&["operations", "list"]);
+    assert_eq!(left["operations"], json!([]), "no operation is left behind");
     let first = dead_letter(&node);
     dead_letter(&node);
     transcript.run(&["dlq", "list", "--reason", "exhausted"]);
