@@ -108,7 +108,7 @@ fn rows_within(table: &Table, width: u16) -> Vec<String> {
     let first: Vec<String> = first.map(Option::unwrap_or_default).collect();
     let widest = first.iter().map(|cell| cell.chars().count()).max();
     let cut = |line: &str, width: u16| shorten(line, width.into());
-    let is_alone = table.column_count() < 2;
+    let is_alone = table.column_iter().count() < 2;
     if is_alone || width >= WIDTH_SLIM || widest.unwrap_or(0) <= usize::from(width / 2) {
         let text = table.trim_fmt();
         return text.lines().map(|line| cut(line, width)).collect();
@@ -274,6 +274,28 @@ mod tests {
             stacked_within(table, [3], Some(40)),
             format!("ID\n  LABEL   QUEUE\n{id}\n  failed  mail\n  connection refused")
         );
+    }
+
+    #[test]
+    fn states_have_colours_where_colours_are_on() {
+        let row = |state: &str| {
+            let mut table = plain_table(["state"]);
+            table.enforce_styling();
+            table.add_row([status_cell(state)]);
+            table.to_string().lines().nth(1).unwrap().to_owned()
+        };
+        let states = ["succeeded", "failed", "retrying", "running"];
+        let mut starts = states.map(|state| row(state).split(state).next().unwrap().to_owned());
+        assert!(
+            starts.iter().all(|start| start.contains("\u{1b}[")),
+            "{starts:?}"
+        );
+        starts.sort();
+        assert!(
+            starts.windows(2).all(|pair| pair[0] != pair[1]),
+            "{starts:?}"
+        );
+        assert!(!row("scheduled").contains('\u{1b}'));
     }
 
     #[test]

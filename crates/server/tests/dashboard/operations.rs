@@ -102,6 +102,7 @@ async fn an_endpoint_has_a_page_with_its_deliveries_and_everything_that_can_be_d
     node.stop().await;
 }
 
+// long: one batch, and everything that its page shows and does
 #[tokio::test]
 async fn a_batch_has_a_page_with_its_counts_and_its_jobs() {
     let node = TestNode::start().await;

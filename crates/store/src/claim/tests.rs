@@ -5,7 +5,8 @@ use steadfast_core::{
 
 use super::*;
 use crate::limits::{
-    DUE_VIEWS_MAX, DUE_VIEWS_PER_TENANT_FREE, FLOW_KEYS_PER_TENANT_MAX, TENANT_SHARES_MAX, VIEW_CREDIT_MAX,
+    DUE_VIEWS_MAX, DUE_VIEWS_PER_TENANT_FREE, FLOW_KEYS_PER_TENANT_MAX, TENANT_SHARES_MAX,
+    VIEW_CREDIT_MAX,
 };
 
 const RANGE: FlowKeyId = FlowKeyId { lane: 1, number: 0 };
@@ -455,7 +456,7 @@ fn a_tenant_is_full_of_flow_keys_until_nothing_waits_in_one() {
         assert!(!index.is_full_for(&other, at(100)), "of another tenant");
     }
     assert!(index.is_full_for(&Tenant::default(), at(100)));
-    // Nothing waits in the first any more. Only once a second is that found out.
+    // Nothing waits in the first. The index searches for room once a second at most.
     let picks = plan(&mut index, 100);
     index.finish(&picks[0], 10, Head::None, at(100));
     assert!(index.is_full_for(&Tenant::default(), at(100)));

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::json;
 
-use super::{dead_letter, start};
+use super::{DEAD_PORT, dead_letter, start};
 use crate::{
     node::Node,
     transcript::{Transcript, mask},
@@ -48,6 +48,18 @@ fn attempts_are_counted_by_retry_budget_after_a_requeue() {
         (&job["retryCount"], &job["maxRetries"]),
         (&1.into(), &1.into())
     );
+    // A fingerprint alone does not name a failure of one of two tenants.
+    let failures = node.run(&["failures", "list"]).out;
+    assert!(!failures.contains("TENANT"), "{failures}");
+    let other = [
+        "jobs", "create", DEAD_PORT, "--tenant", "shop", "--retry", "once",
+    ];
+    let other = node.json(&other)["id"].as_str().unwrap().to_owned();
+    node.until(&["jobs", "show", &other], |job| job["label"] == "failed");
+    let failures = node.run(&["failures", "list"]).out;
+    for word in ["TENANT", "  shop  ", "  default  "] {
+        assert!(failures.contains(word), "{word}: {failures}");
+    }
 }
 
 #[test]

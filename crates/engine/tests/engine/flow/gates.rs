@@ -241,7 +241,7 @@ async fn gates_of_a_program_that_make_no_sense_are_refused_at_the_start() {
 }
 
 #[tokio::test]
-async fn a_tenant_and_all_of_them_have_so_many_gates_and_the_operator_has_others() {
+async fn gates_are_limited_for_a_tenant_and_for_all_tenants_but_the_operator_can_add_one() {
     let store = Arc::new(MemoryStore::default());
     let client = Client::new(store.clone());
     let set = async |tenant: Option<&str>| {

@@ -101,34 +101,7 @@ async fn confirm(viewer: &Viewer, form: &Fields, matches: JobCount, ids: &[JobId
     let at_least = if matches.at_least { "at least " } else { "" };
     let name = format!("{at_least}{} {noun}", thousands(matches.count));
     let action = form.value("action");
-    let (verb, class, effect) = match action {
-        "cancel" => (
-            "Cancel",
-            "danger",
-            "Waiting jobs are cancelled; running jobs are asked to stop.",
-        ),
-        "retry" => (
-            if dead_letters { "Requeue" } else { "Retry" },
-            "main",
-            "Each failed or cancelled job runs again with a new retry budget.",
-        ),
-        "erase" => (
-            "Erase",
-            "danger",
-            "Jobs that have ended are deleted for good, with payload, result, history and \
-             deliveries. The audit keeps their ids.",
-        ),
-        "edit-policy" => (
-            "Change the policy of",
-            "main",
-            "Waiting jobs get this policy in place of their own; running jobs keep theirs.",
-        ),
-        _ => (
-            "Discard",
-            "danger",
-            "They are not retried and leave the list of dead letters.",
-        ),
-    };
+    let (verb, class, effect) = describe(action, dead_letters);
     let is_all = ids.is_empty();
     let mut hidden = vec![("scope", if is_all { "all" } else { "selected" }.to_owned())];
     hidden.extend(ids.iter().map(|id| ("id", id.to_string())));
@@ -163,6 +136,38 @@ async fn confirm(viewer: &Viewer, form: &Fields, matches: JobCount, ids: &[JobId
         viewer,
         format!("{chosen}{effect} Other jobs are not changed."),
     )
+}
+
+/// The verb of an action, the class of its button, and its effect.
+fn describe(action: &str, dead_letters: bool) -> (&'static str, &'static str, &'static str) {
+    match action {
+        "cancel" => (
+            "Cancel",
+            "danger",
+            "Waiting jobs are cancelled; running jobs are asked to stop.",
+        ),
+        "retry" => (
+            if dead_letters { "Requeue" } else { "Retry" },
+            "main",
+            "Each failed or cancelled job runs again with a new retry budget.",
+        ),
+        "erase" => (
+            "Erase",
+            "danger",
+            "Jobs that have ended are deleted for good, with payload, result, history and \
+             deliveries. The audit keeps their ids.",
+        ),
+        "edit-policy" => (
+            "Change the policy of",
+            "main",
+            "Waiting jobs get this policy in place of their own; running jobs keep theirs.",
+        ),
+        _ => (
+            "Discard",
+            "danger",
+            "They are not retried and leave the list of dead letters.",
+        ),
+    }
 }
 
 /// A retry policy, as the simulator writes it.
