@@ -462,7 +462,7 @@ class Chart(Scratch):
         page = (ROOT / "docs/kubernetes.md").read_text()
         text = "\n".join(re.findall(r"```sh needs=cluster\n(.*?)```", page, re.DOTALL))
         commands = [shlex.split(line) for line in text.replace("\\\n", " ").splitlines() if line]
-        kinds = []
+        kinds, mounts = [], {}
         for program, verb, *args in commands:
             if program == "helm":
                 self.assertEqual(verb, "install")
@@ -472,10 +472,15 @@ class Chart(Scratch):
                 for document in documents:
                     kubernetes_validate.validate(document, KUBERNETES[-1], strict=True)
                     kinds.append(document["kind"])
+                    mounts |= mounted_volumes(document)
             elif shutil.which(program):
                 output(program, verb, *args, "--dry-run=client", "--output=yaml")
         self.assertIn("StatefulSet", kinds)
         self.assertIn("Deployment", kinds)
+        # The address in the secret names the file that the command before it puts there.
+        self.assertEqual(mounts.get("/etc/authority"), {"configMap": {"name": "authority"}})
+        self.assertIn("create configmap authority --from-literal=ca.pem=", text)
+        self.assertIn("sslrootcert=/etc/authority/ca.pem", text)
 
     def test_values_that_cannot_work_are_refused(self):
         for value, reason in [
@@ -486,6 +491,16 @@ class Chart(Scratch):
         ]:
             with self.subTest(value), self.assertRaisesRegex(AssertionError, reason):
                 self.render([value])
+
+
+def mounted_volumes(document):
+    """The volume behind each path of a workload's container."""
+    if document["kind"] not in ("Deployment", "StatefulSet"):
+        return {}
+    pod = document["spec"]["template"]["spec"]
+    volumes = {volume["name"]: {k: v for k, v in volume.items() if k != "name"} for volume in pod["volumes"]}
+    (container,) = pod["containers"]
+    return {mount["mountPath"]: volumes.get(mount["name"]) for mount in container["volumeMounts"]}
 
 
 class Monitoring(unittest.TestCase):

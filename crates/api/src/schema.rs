@@ -393,7 +393,7 @@ schema!(
 schema!(
     /// Of [`steadfast_core::AlertState`].
     AlertSchema as "Alert"
-    uses [AlertRule, AlertSubject, AlertStatus, AlertUnit, AlertAcknowledgementSchema],
+    uses [AlertRule, AlertSubject, AlertStatus, AlertUnit, AlertAcknowledgementSchema, FingerprintSchema],
     alert()
 );
 
@@ -464,6 +464,7 @@ fn alert() -> ObjectBuilder {
             .schema_type(Type::String)
             .description(Some("The destination, if the rule is `destination`")),
     );
+    let object = object.property("fingerprint", reference::<FingerprintSchema>());
     fields.into_iter().fold(object, |object, (name, schema)| {
         object.property(name, schema).required(name)
     })

@@ -103,6 +103,8 @@ pub const WIDTH_DEFAULT: u16 = 80;
 pub const HEIGHT_DEFAULT: u16 = 24;
 /// In a terminal that is narrower, what is longest in a list stands on a line of its own.
 pub const WIDTH_NARROW: u16 = 120;
+/// In a terminal that is even narrower, an id stands above its row.
+pub const WIDTH_SLIM: u16 = 60;
 /// Characters of a handler's result in a line of the execution log.
 pub const RESULT_CHARS_MAX: usize = 200;
 /// The summary of a job in a terminal, in characters: a host and the beginning of a path.

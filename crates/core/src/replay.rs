@@ -152,8 +152,8 @@ pub struct ReplayReport {
     pub old: Option<ReplayMetrics>,
     /// The other policy; `None` if too little was observed to know.
     pub new: Option<ReplayMetrics>,
-    /// For which share of the retries that the other policy makes something was observed near their
-    /// time, from 0 to 1; 1 if it makes none. First attempts are on record, and do not count.
+    /// The share of the other policy's retries that fall near an attempt on record, from 0 to 1; 1 if
+    /// it makes none. First attempts are on record, and do not count.
     pub observed_share: f64,
 }
 

@@ -11,6 +11,7 @@
 //!   all of these by one name.
 //! * `pages`: one file per page; `forms`: what creates and changes; `parts`: what pages share;
 //!   `charts`: SVG.
+//! * `refused_filters`: the page without a filter that cannot be read.
 //! * `state`, `page_caches`: counts that are kept for a moment, and forgotten after an action.
 //!
 //! Actions call the functions of the API, so that the same rules hold. Why an attempt was retried or
@@ -27,6 +28,7 @@ mod page;
 mod page_caches;
 mod pages;
 mod parts;
+mod refused_filters;
 pub mod state;
 mod viewer;
 
@@ -104,6 +106,7 @@ pub fn router(app: Arc<App>) -> Router<Arc<App>> {
         .route("/ui/events", get(live::events))
         .route("/ui/{*file}", get(assets::asset))
         .route_layer(clear)
+        .route_layer(middleware::from_fn(refused_filters::leave_out))
         .layer(middleware::map_response(async |response| {
             with_security_headers(response)
         }))

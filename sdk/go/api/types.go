@@ -40,6 +40,7 @@ type Alert struct {
 	Acknowledged *AlertAcknowledgement `json:"acknowledged,omitzero"`
 	// The destination, if the rule is `destination`
 	Destination string    `json:"destination,omitzero"`
+	Fingerprint string    `json:"fingerprint,omitzero"`
 	FiredAt     time.Time `json:"firedAt,omitzero"`
 	Message     string    `json:"message"`
 	NotifiedAt  time.Time `json:"notifiedAt,omitzero"`

@@ -33,6 +33,7 @@ export interface Alert {
   acknowledged?: AlertAcknowledgement | undefined;
   /** The destination, if the rule is `destination` */
   destination?: string | undefined;
+  fingerprint?: Fingerprint | undefined;
   firedAt: string | null;
   message: string;
   notifiedAt: string | null;

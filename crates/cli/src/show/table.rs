@@ -11,7 +11,7 @@ use comfy_table::{
 
 use super::shorten;
 use crate::{
-    limits::{WIDTH_DEFAULT, WIDTH_NARROW},
+    limits::{WIDTH_DEFAULT, WIDTH_NARROW, WIDTH_SLIM},
     output,
 };
 
@@ -94,17 +94,36 @@ pub fn table_lines(table: &Table) -> String {
 }
 
 fn lines_within(table: &Table, width: Option<u16>) -> String {
-    let text = table.trim_fmt();
     match width {
-        Some(width) => {
-            let cut: Vec<String> = text
-                .lines()
-                .map(|line| shorten(line, width.into()))
-                .collect();
-            cut.join("\n")
-        }
-        None => text,
+        Some(width) => rows_within(table, width).join("\n"),
+        None => table.trim_fmt(),
     }
+}
+
+/// The header and the rows. In a slim terminal an id is a line of its own: it would leave no room for
+/// the other columns, and a part of it is of no use.
+fn rows_within(table: &Table, width: u16) -> Vec<String> {
+    let first = table.header().into_iter().chain(table.row_iter());
+    let first = first.map(|row| row.cell_iter().next().map(Cell::content));
+    let first: Vec<String> = first.map(Option::unwrap_or_default).collect();
+    let widest = first.iter().map(|cell| cell.chars().count()).max();
+    let cut = |line: &str, width: u16| shorten(line, width.into());
+    let is_alone = table.column_iter().count() < 2;
+    if is_alone || width >= WIDTH_SLIM || widest.unwrap_or(0) <= usize::from(width / 2) {
+        let text = table.trim_fmt();
+        return text.lines().map(|line| cut(line, width)).collect();
+    }
+    let mut others = table.inner.clone();
+    if let Some(column) = others.column_mut(0) {
+        column.set_constraint(ColumnConstraint::Hidden);
+    }
+    let others = others.trim_fmt();
+    let rows = first.iter().zip(others.lines());
+    let rows = rows.map(|(first, others)| {
+        let others = cut(&format!("  {others}"), width);
+        format!("{}\n{others}", cut(first, width))
+    });
+    rows.collect()
 }
 
 /// The lines of a plain table. In a narrow terminal these columns stand below their row, where there
@@ -130,11 +149,10 @@ fn stacked_within<const N: usize>(
             column.set_constraint(ColumnConstraint::Hidden);
         }
     }
-    let rows = lines_within(&table, Some(width));
-    let mut rows = rows.lines();
-    let mut lines: Vec<String> = rows.next().map(str::to_owned).into_iter().collect();
+    let mut rows = rows_within(&table, width).into_iter();
+    let mut lines: Vec<String> = rows.next().into_iter().collect();
     for (row, text) in rows.zip(texts) {
-        lines.push(row.to_owned());
+        lines.push(row);
         if !text.is_empty() {
             lines.push(shorten(&format!("  {}", text.join(": ")), width.into()));
         }
@@ -240,6 +258,44 @@ mod tests {
             stacked_within(table(), [1, 3], None),
             lines_within(&table(), None)
         );
+    }
+
+    #[test]
+    fn a_long_id_is_a_line_of_its_own_in_a_slim_terminal() {
+        let id = "job_01jd2m4q8r5t6v7w8x9y0z1a2b";
+        let mut table = plain_table(["id", "label", "queue", "failure"]);
+        table.add_row([id, "failed", "mail", "connection refused"]);
+        let lines =
+            format!("ID\n  LABEL   QUEUE  FAILURE\n{id}\n  failed  mail   connection refused");
+        assert_eq!(lines_within(&table, Some(40)), lines);
+        let wide = lines_within(&table, Some(WIDTH_SLIM));
+        assert_eq!(wide.lines().count(), 2, "{wide}");
+        assert_eq!(
+            stacked_within(table, [3], Some(40)),
+            format!("ID\n  LABEL   QUEUE\n{id}\n  failed  mail\n  connection refused")
+        );
+    }
+
+    #[test]
+    fn states_have_colours_where_colours_are_on() {
+        let row = |state: &str| {
+            let mut table = plain_table(["state"]);
+            table.enforce_styling();
+            table.add_row([status_cell(state)]);
+            table.to_string().lines().nth(1).unwrap().to_owned()
+        };
+        let states = ["succeeded", "failed", "retrying", "running"];
+        let mut starts = states.map(|state| row(state).split(state).next().unwrap().to_owned());
+        assert!(
+            starts.iter().all(|start| start.contains("\u{1b}[")),
+            "{starts:?}"
+        );
+        starts.sort();
+        assert!(
+            starts.windows(2).all(|pair| pair[0] != pair[1]),
+            "{starts:?}"
+        );
+        assert!(!row("scheduled").contains('\u{1b}'));
     }
 
     #[test]

@@ -33,6 +33,10 @@ fn doctor_finds_what_is_wrong_and_changes_nothing() {
     let ill = doctor(&["--store", "sqlite:notes.txt"]);
     assert_eq!(ill.code, 1);
     assert!(ill.out.contains("fail  store"), "{ill:?}");
+    let ill = doctor(&["--store", "sqlite:nowhere/jobs.db"]);
+    assert_eq!(ill.code, 1);
+    let reason = "nowhere is not a directory: create it first";
+    assert!(ill.out.contains(reason), "{ill:?}");
     std::fs::write(dir.path().join("steadfast.toml"), "grase = 1").unwrap();
     let ill = doctor(&["--json"]);
     assert_eq!(ill.code, 1);

@@ -9,6 +9,10 @@ fn every_shell_has_completions_and_another_word_is_refused_with_the_list_of_shel
         let script = run(&["completions", shell], &dir);
         assert_eq!(script.code, 0, "{script:?}");
         assert!(script.out.contains("idempotency-key"), "{shell}");
+        if shell == "bash" {
+            let labels = "scheduled ready running retrying succeeded failed cancelled";
+            assert!(script.out.contains(labels), "{}", script.out);
+        }
     }
     let refused = run(&["completions", "csh"], &dir);
     assert_eq!(refused.code, 2, "{refused:?}");

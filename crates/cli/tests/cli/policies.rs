@@ -56,6 +56,9 @@ fn a_policy_is_replayed_over_what_has_happened() {
     assert_eq!(none.out, "there are no attempts to replay\n");
     let all = replay(&["patient"]);
     assert!(all.code != 0 && all.err.contains("queue"), "{all:?}");
+    let long = replay(&["--queue", "a", "--last", "30d"]);
+    let reason = "--last is 30d: must be between 1m and 7d";
+    assert!(long.code == 2 && long.err.contains(reason), "{long:?}");
 }
 
 #[test]

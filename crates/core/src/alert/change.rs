@@ -82,6 +82,8 @@ impl AlertRule {
             state.unit = self.unit();
             state.value = value;
             state.queue = queue.cloned();
+            let newest = observed.newest_failures.get(&self);
+            state.fingerprint = newest.filter(|_| !is_kept).copied();
             state.threshold = settings.threshold(self);
             let is_only = worst.is_some_and(|(_, is_only)| is_only);
             state.message = settings.sentence(&state, observed, is_only, now);

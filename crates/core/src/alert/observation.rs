@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, ops::AddAssign, time::Duration};
 
 use super::{AlertRule, AlertSettings, AlertSubject, id::state_id};
 use crate::{
+    failure::FailureFingerprint,
     failure_group::{FailureGroup, FailureState},
     flow::{Incident, IncidentCause},
     forecast::due::DueForecast,
@@ -28,6 +29,8 @@ pub struct AlertObservation {
     pub destination: Option<ObservedDestination>,
     /// The newest cause of failures that a rule counts, for people.
     pub newest_causes: BTreeMap<AlertRule, String>,
+    /// The fingerprints of those that are failures of jobs.
+    pub newest_failures: BTreeMap<AlertRule, FailureFingerprint>,
 }
 
 /// A system that jobs call, as an alert sees it.
@@ -57,6 +60,7 @@ impl AlertObservation {
             queues,
             destination: None,
             newest_causes: BTreeMap::new(),
+            newest_failures: BTreeMap::new(),
         }
     }
 
@@ -70,9 +74,11 @@ impl AlertObservation {
             _ => return,
         };
         *count += 1;
+        let fingerprint = group.key.fingerprint;
+        self.newest_failures.entry(rule).or_insert(fingerprint);
         self.newest_causes
             .entry(rule)
-            .or_insert_with(|| format!("{} ({})", group.summary(), group.key.fingerprint));
+            .or_insert_with(|| format!("{} ({fingerprint})", group.summary()));
     }
 
     /// Adds a node that cannot use its certificate, and why.

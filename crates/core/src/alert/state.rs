@@ -9,6 +9,7 @@ use super::{
     metric,
 };
 use crate::{
+    failure::FailureFingerprint,
     job::webhook::EventType,
     values::{Destination, Queue, Tenant, Timestamp},
 };
@@ -51,6 +52,9 @@ pub struct AlertState {
     /// The destination, if the rule is [`AlertRule::Destination`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<Destination>,
+    /// The most recent of the causes of failures that break the rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<FailureFingerprint>,
     /// The condition as a sentence.
     pub message: String,
     /// Who works on it: endpoints are not reminded that it fires.
@@ -113,6 +117,7 @@ impl AlertState {
                 .destination
                 .as_ref()
                 .map(|observed| observed.destination.clone()),
+            fingerprint: None,
             threshold: settings.threshold(rule),
             message: String::new(),
             acknowledged: None,

@@ -156,11 +156,9 @@ impl DueForecast {
         let backlogs = self.minutes.iter().map(|minute| minute.backlog);
         backlogs.fold(0.0, f64::max)
     }
-}
 
-/// The forecast as a sentence.
-impl fmt::Display for DueForecast {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The upcoming jobs as a sentence, without the rate at which they can start.
+    pub fn demand(&self) -> String {
         let due: f64 = self.minutes.iter().map(|minute| minute.due).sum();
         let most = self.minutes.iter().map(|minute| minute.due);
         // A part of a job is due in some minute, but a whole one starts.
@@ -169,13 +167,19 @@ impl fmt::Display for DueForecast {
             _ => most.fold(0.0, f64::max).ceil(),
         };
         let span = Duration::from_secs(60 * self.minutes.len() as u64);
-        let span = brief(span);
-        write!(
-            f,
-            "{} due within {span}, at most {} per minute",
+        format!(
+            "{} due within {}, at most {} per minute",
             whole(due),
+            brief(span),
             whole(most)
-        )?;
+        )
+    }
+}
+
+/// The forecast as a sentence.
+impl fmt::Display for DueForecast {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.demand())?;
         match (self.throughput_per_minute, self.longest_wait()) {
             (Some(throughput), Some(wait)) => {
                 write!(

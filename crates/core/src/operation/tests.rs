@@ -1,5 +1,8 @@
 use super::*;
-use crate::policy::{PolicyPatch, Preset};
+use crate::{
+    lifecycle::command::RefusalReason,
+    policy::{PolicyPatch, Preset},
+};
 
 const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
 
@@ -444,4 +447,21 @@ fn a_rotation_does_no_other_work_and_obeys_people() {
     let cancelled = step(&paused, OperationEvent::Cancel);
     assert_eq!(cancelled.progress.status, OperationStatus::Cancelled);
     assert!(Operation::new(OperationKind::RotateEncryption, None, 1, T0).is_err());
+}
+
+#[test]
+fn a_report_has_words_and_a_job_that_refuses_has_its_reason() {
+    let operation = Operation::new(OperationKind::RunNow, None, 1_024, T0).unwrap();
+    let report = operation.to_string();
+    assert!(report.starts_with("run now of 1,024 jobs is "), "{report}");
+    for (reason, expected) in [
+        (RefusalReason::UniqueKeyTaken, "unique_key_taken"),
+        (RefusalReason::Blocked, "waits_for_others"),
+        (RefusalReason::PrerequisiteFailed, "prerequisite_failed"),
+        (RefusalReason::EndpointDeleted, "endpoint_deleted"),
+        (RefusalReason::InvalidPolicy, "invalid_policy"),
+        (RefusalReason::NotBlocked, "refused"),
+    ] {
+        assert_eq!(OperationResult::from(reason).as_str(), expected);
+    }
 }

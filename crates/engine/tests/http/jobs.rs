@@ -6,7 +6,9 @@ use async_trait::async_trait;
 use steadfast_core::{EndReason, FailureClass, Job, JobState, Outcome, Payload, PolicyPatch};
 use steadfast_engine::{
     AttemptContext, Engine, EngineBuilder, Handler, JobRequest, ScheduleRequest,
-    http::{HTTP_KIND, HttpHandler, HttpRequest},
+    http::{
+        AddressPolicy, HTTP_KIND, HttpHandler, HttpRequest, Outbound, OutboundRules, SystemResolver,
+    },
     testing::TestEngine,
 };
 use steadfast_store::{MemoryStore, PageRequest};
@@ -239,6 +241,38 @@ async fn the_timeout_of_the_job_limits_the_request() {
     assert_eq!(failure.class, FailureClass::TIMEOUT);
     let expected = format!("no response from {} within 20s", target.address);
     assert_eq!(failure.message, expected);
+}
+
+// No time passes while anything can go on, so all calls time out at once.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_never_got_its_turn_to_look_up_a_name_is_given_back_uncounted() {
+    // The threads end when the test does.
+    let (_up, down) = std::sync::mpsc::channel::<()>();
+    let down = std::sync::Mutex::new(down);
+    let resolver = SystemResolver::new(move |_| {
+        let _hung_up = down.lock().unwrap().recv();
+        Ok(Vec::new())
+    });
+    let rules = OutboundRules::new(AddressPolicy::Any);
+    let outbound = Outbound::builder(rules).resolver(Arc::new(resolver));
+    let handler = Arc::new(HttpHandler::new(outbound.build().unwrap()));
+    let engine = TestEngine::new(|builder| builder.raw_handler(HTTP_KIND, handler)).unwrap();
+    let mut ids = Vec::new();
+    for number in 0..40 {
+        let request = HttpRequest::new(&format!("http://dead-{number}.example/")).unwrap();
+        let once = PolicyPatch::default().max_retries(0);
+        let request = JobRequest::of(&request).retry(once).timeout(DEADLINE);
+        ids.push(engine.client().enqueue(request).await.unwrap());
+    }
+    engine.run_due().await.unwrap();
+    let mut states = Vec::new();
+    for id in ids {
+        states.push(engine.job(id).await.unwrap().progress.state);
+    }
+    let count = |state: JobState| states.iter().filter(|it| **it == state).count();
+    // A tenant may look up 32 names at once.
+    let counts = [JobState::Failed, JobState::Waiting].map(count);
+    assert_eq!(counts, [32, 8], "{states:?}");
 }
 
 /// Ends by its own clock, long after the job's timeout.

@@ -23,6 +23,7 @@ pub fn action_message(fields: &Fields) -> Option<String> {
         "cancel" => format!("Requested cancellation of {jobs}."),
         "retry" => format!("Requeued {jobs} with a new retry budget."),
         "run-now" => format!("Scheduled {jobs} to run now."),
+        "edit-policy" => format!("Changed the retry policy of {jobs}."),
         "edit" => "Saved. Future attempts use the new values.".to_owned(),
         "discard" => format!("Discarded {jobs}."),
         "erase" => format!("Erased {jobs}."),

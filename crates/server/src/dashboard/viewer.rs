@@ -17,7 +17,10 @@ use crate::{
     api::query,
     app::App,
     auth::keys::Scope,
-    dashboard::{actions::action_message, fields::Fields, page_caches::EditorSlot},
+    dashboard::{
+        actions::action_message, fields::Fields, page_caches::EditorSlot,
+        refused_filters::RefusedFilters,
+    },
     extract::{
         Caller, Writes,
         access::{self, RequestClass},
@@ -36,6 +39,8 @@ pub struct Viewer {
     pub session: Option<String>,
     /// The query string.
     pub fields: Fields,
+    /// What is wrong with the fields that were left out of it.
+    pub refused_filters: RefusedFilters,
     /// The address under which the browser sees this server.
     pub url: String,
     /// For the sections beside the page.
@@ -79,6 +84,7 @@ impl Viewer {
             may_write: self.may_write(),
             sees_all_tenants: self.caller.tenant.is_none(),
             message: action_message(&self.fields),
+            refused_filters: self.refused_filters.0.clone(),
             now: self.app.client.now(),
             url: self.url.clone(),
             counts: self.counts.clone(),
@@ -122,6 +128,7 @@ impl FromRequestParts<Arc<App>> for Viewer {
             caller,
             session,
             fields,
+            refused_filters: parts.extensions.get().cloned().unwrap_or_default(),
             url: own_url(parts),
             counts,
         })

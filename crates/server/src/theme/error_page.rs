@@ -23,6 +23,13 @@ struct ErrorPage<'a> {
     problem: &'a Problem,
 }
 
+/// The field of a page's address that its page refused.
+#[derive(Clone)]
+pub struct RefusedField {
+    pub name: String,
+    pub detail: String,
+}
+
 /// A problem as a page, for requests that no page of the dashboard answers.
 pub fn error_page(problem: Problem) -> Response {
     with_security_headers(PageError::from(problem).into_response())
@@ -46,6 +53,13 @@ impl IntoResponse for PageError {
         match render(&page) {
             Ok(mut response) => {
                 *response.status_mut() = problem.status;
+                if let (StatusCode::UNPROCESSABLE_ENTITY, Some(name)) =
+                    (problem.status, problem.field)
+                {
+                    let detail = problem.detail;
+                    let refused = RefusedField { name, detail };
+                    response.extensions_mut().insert(refused);
+                }
                 response
             }
             Err(_) => problem.status.into_response(),

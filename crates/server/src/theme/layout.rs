@@ -32,6 +32,8 @@ pub struct Layout {
     pub sees_all_tenants: bool,
     /// The message of the action that led here.
     pub message: Option<String>,
+    /// What is wrong with the filters in the address that the page is made without.
+    pub refused_filters: Vec<String>,
     pub now: Timestamp,
     /// The address under which the browser sees this server.
     pub url: String,
@@ -72,6 +74,7 @@ impl Layout {
             may_write: false,
             sees_all_tenants: false,
             message: None,
+            refused_filters: Vec::new(),
             now: Timestamp::EPOCH,
             url: String::new(),
             counts: Arc::default(),

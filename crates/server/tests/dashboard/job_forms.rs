@@ -311,6 +311,21 @@ async fn a_job_shows_its_progress_its_steps_and_the_jobs_that_run_after_it() {
     let waiting = node.get(&format!("/jobs/{after}")).await.body;
     assert!(waiting.contains(&format!("href=\"/jobs/{first}\"")));
     assert!(!waiting.contains("Dependent jobs") && !waiting.contains("Completed steps"));
+    let settlement = Settlement {
+        on_success: Vec::new(),
+        job: first,
+        fence: claims[0].fence(),
+        log: LogLines::default(),
+        outcome: Outcome::Success {
+            output: Payload::encode(&json!({"sum": 4711})).ok(),
+        },
+    };
+    node.node.settle(vec![settlement], None).await.unwrap();
+    let ended = node.get(&format!("/jobs/{first}")).await.body;
+    assert!(!ended.contains("<progress"), "{ended}");
+    let result = ended.split("4711").next().unwrap();
+    let details = result.rsplit("<details").next().unwrap();
+    assert!(details.contains(" open>"), "{details}");
     node.stop().await;
 }
 

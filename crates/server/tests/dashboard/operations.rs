@@ -1,13 +1,15 @@
 //! Work on many jobs, on its pages.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
-use steadfast_core::Payload;
+use steadfast_core::{Payload, Preset};
 use steadfast_engine::{BatchRequest, JobRequest};
 
 use crate::{
     browser::{Browser, BrowserOptions},
     node::TestNode,
-    worker_jobs::dead_letter,
+    worker_jobs::{dead_letter, fail_claimable, succeed_claimable, worker_job},
 };
 
 #[tokio::test]
@@ -68,6 +70,10 @@ async fn an_endpoint_has_a_page_with_its_deliveries_and_everything_that_can_be_d
         !list.contains("endpoint.test"),
         "no one subscribes to tests"
     );
+    let page = node.get(&format!("{path}?label=failed")).await.body;
+    assert!(page.contains("None yet"), "{page}");
+    let chosen = format!("href=\"{path}?label=failed\" aria-current=\"true\">failed</a>");
+    assert!(page.contains(&chosen), "{page}");
     let form = format!("action=edit&id={id}&url=http%3A%2F%2F127.0.0.1%3A2%2F&event=job.cancelled");
     let saved = node.post("/endpoints/act", &form).await;
     assert_eq!(
@@ -96,6 +102,7 @@ async fn an_endpoint_has_a_page_with_its_deliveries_and_everything_that_can_be_d
     node.stop().await;
 }
 
+// long: one batch, and everything that its page shows and does
 #[tokio::test]
 async fn a_batch_has_a_page_with_its_counts_and_its_jobs() {
     let node = TestNode::start().await;
@@ -103,7 +110,11 @@ async fn a_batch_has_a_page_with_its_counts_and_its_jobs() {
     let request = BatchRequest::new()
         .name("import <7>")
         .open()
-        .jobs([job("page"), job("page")])
+        .jobs([
+            job("page"),
+            job("page"),
+            worker_job("default").retry(Preset::Once),
+        ])
         .on_end(job("summary"));
     let created = node.client.create_batch(request).await.unwrap();
     let (id, member) = (created.batch.id, created.jobs[0].clone().job().id);
@@ -114,8 +125,12 @@ async fn a_batch_has_a_page_with_its_counts_and_its_jobs() {
     let page = node.get(&format!("/jobs/{member}")).await.body;
     assert!(page.contains(&format!("href=\"{path}\"")), "{page}");
     let page = node.get(&path).await.body;
-    assert!(page.contains("0 of 2 ended"), "{page}");
+    assert!(page.contains("0 of 3 ended"), "{page}");
     assert!(page.contains("value=\"close\""), "{page}");
+    let of_failures = ["Requeue failed jobs", "<progress class=\"bad\""];
+    for part in of_failures {
+        assert!(!page.contains(part), "{part}: {page}");
+    }
     assert_eq!(
         node.post(&format!("{path}/act"), "action=close")
             .await
@@ -127,6 +142,11 @@ async fn a_batch_has_a_page_with_its_counts_and_its_jobs() {
         page.contains("chip-running") && !page.contains("value=\"close\""),
         "{page}"
     );
+    fail_claimable(&node, "default", "row 7 is broken").await;
+    let page = node.get(&path).await.body;
+    for part in of_failures {
+        assert!(page.contains(part), "{part}: {page}");
+    }
     node.client.cancel(member).await.unwrap();
     let page = node.get(&format!("{path}?state=cancelled")).await.body;
     assert!(page.contains(&format!("href=\"/jobs/{member}\"")), "{page}");
@@ -196,9 +216,22 @@ async fn failures_are_searched_by_a_line_and_an_operation_says_what_its_jobs_are
     let page = node.get(expected).await.body;
     assert!(page.contains("row # is broken"), "{page}");
     assert!(page.contains("value=\"state:new kind:worker.kind text:broken\""));
-    for chip in [">all <b>1</b>", ">new <b>1</b>", ">fixed <b>0</b>"] {
+    for chip in [
+        ">all <b>1</b>",
+        ">new <b>1</b>",
+        ">fixed <b>0</b>",
+        "<span class=\"chip chip-pending\">new</span>",
+    ] {
         assert!(page.contains(chip), "{chip}: {page}");
     }
+    let undo = "<button name=\"action\" value=\"new\">Undo</button>";
+    assert!(!page.contains(undo), "{page}");
+    let group = node.api("GET", "/failures", Value::Null).await;
+    let fingerprint = group["failures"][0]["fingerprint"].as_str().unwrap();
+    let mark = format!("fingerprint={fingerprint}&tenant=default&action=known");
+    assert_eq!(node.post("/failures/act", &mark).await.status, 303);
+    let page = node.get("/failures").await.body;
+    assert!(page.contains(undo), "{page}");
     let none = node.get("/failures?text=something+else").await.body;
     assert!(none.contains("No failures match"), "{none}");
 
@@ -225,6 +258,60 @@ async fn a_failure_says_on_request_what_another_policy_would_have_done() {
         .until("return document.querySelector('#what-if [role=status]').textContent.includes('the effect of this policy')")
         .await;
     browser.quit().await;
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_policy_that_would_have_saved_jobs_is_given_to_those_that_wait() {
+    let node = TestNode::start().await;
+    node.clock.set_back(Duration::from_secs(120));
+    for _ in 0..2 {
+        let job = dead_letter(&node, "default", "connection refused").await;
+        node.client.retry(job.id).await.unwrap();
+    }
+    node.clock.set_back(Duration::from_secs(60));
+    succeed_claimable(&node, "default").await;
+    node.clock.set_back(Duration::ZERO);
+    let waiting = worker_job("default").delay(Duration::from_secs(3_600));
+    let waiting = waiting.retry(Preset::Once);
+    let id = node.client.enqueue(waiting).await.unwrap();
+    let path = "/simulator?preset=patient&baseDelay=1m&jitter=none&queue=default";
+    let page = node.get(path).await.body;
+    let gain = "With this policy 2 of these 2 dead letters would have succeeded.";
+    assert!(page.contains(gain), "{page}");
+    let form = page.split("action=\"/jobs/act\"").nth(1).unwrap();
+    let form = form.split("</form>").next().unwrap();
+    let retry = "{&#34;baseDelay&#34;:&#34;1m&#34;,&#34;jitter&#34;:&#34;none&#34;,&#34;preset&#34;:&#34;patient&#34;}";
+    for field in [
+        format!("name=\"retry\" value=\"{retry}\""),
+        "name=\"scope\" value=\"all\"".to_owned(),
+        "name=\"queue\" value=\"default\"".to_owned(),
+        "value=\"edit-policy\"".to_owned(),
+    ] {
+        assert!(form.contains(&field), "{field}: {form}");
+    }
+    let retry = "%7B%22preset%22:%22patient%22,%22baseDelay%22:%221m%22,%22jitter%22:%22none%22%7D";
+    let form = format!("scope=all&queue=default&action=edit-policy&retry={retry}&back=/jobs");
+    let asked = node.post("/jobs/act", &form).await.body;
+    for part in [
+        "Change the policy of 1 job",
+        "<dt>retry</dt>",
+        "<dt>queue</dt>",
+    ] {
+        assert!(asked.contains(part), "{part}: {asked}");
+    }
+    let retries = async || {
+        let job = node.client.job(id).await.unwrap().unwrap();
+        job.policy.max_retries()
+    };
+    assert_eq!(retries().await, 0, "it was asked and not answered");
+    let done = node.post("/jobs/act", &format!("{form}&confirmed=1")).await;
+    assert_eq!(done.header("location"), Some("/jobs?did=edit-policy&n=1"));
+    assert_eq!(retries().await, Preset::Patient.policy().max_retries());
+    let audit = node.get("/audit?action=operation.create").await.body;
+    assert!(audit.contains("operation.create"), "{audit}");
+    let wrong = form.replace(retry, "%7B%22preset%22:1%7D");
+    assert_eq!(node.post("/jobs/act", &wrong).await.status, 422);
     node.stop().await;
 }
 

@@ -22,6 +22,19 @@ pub async fn dead_letter(node: &TestNode, tenant: &str, message: &str) -> Job {
 
 /// Claims the due worker jobs of a tenant, and fails them.
 pub async fn fail_claimable(node: &TestNode, tenant: &str, message: &str) {
+    let outcome = Outcome::Failure {
+        failure: Failure::new(steadfast_core::FailureClass::ERROR, message),
+        output: Payload::encode(&serde_json::json!({"body": MARKUP})).ok(),
+    };
+    settle_claimable(node, tenant, outcome).await;
+}
+
+/// Claims the due worker jobs of a tenant, which succeed.
+pub async fn succeed_claimable(node: &TestNode, tenant: &str) {
+    settle_claimable(node, tenant, Outcome::Success { output: None }).await;
+}
+
+async fn settle_claimable(node: &TestNode, tenant: &str, outcome: Outcome) {
     let claim = ClaimRequest {
         tenant: Some(tenant.parse().unwrap()),
         kinds: vec!["worker.kind".parse().unwrap()],
@@ -38,10 +51,7 @@ pub async fn fail_claimable(node: &TestNode, tenant: &str, message: &str) {
         job: claim.job().id,
         fence: claim.fence(),
         log: LogLines::default(),
-        outcome: Outcome::Failure {
-            failure: Failure::new(steadfast_core::FailureClass::ERROR, message),
-            output: Payload::encode(&serde_json::json!({"body": MARKUP})).ok(),
-        },
+        outcome: outcome.clone(),
     });
     node.node.settle(settlements.collect(), None).await.unwrap();
 }

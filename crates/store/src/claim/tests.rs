@@ -4,7 +4,10 @@ use steadfast_core::{
 };
 
 use super::*;
-use crate::limits::{DUE_VIEWS_MAX, DUE_VIEWS_PER_TENANT_FREE, TENANT_SHARES_MAX, VIEW_CREDIT_MAX};
+use crate::limits::{
+    DUE_VIEWS_MAX, DUE_VIEWS_PER_TENANT_FREE, FLOW_KEYS_PER_TENANT_MAX, TENANT_SHARES_MAX,
+    VIEW_CREDIT_MAX,
+};
 
 const RANGE: FlowKeyId = FlowKeyId { lane: 1, number: 0 };
 
@@ -434,4 +437,29 @@ fn views_of_one_tenant_do_not_push_out_those_of_others() {
     assert_eq!(index.views.len(), DUE_VIEWS_MAX);
     let all = index.views.iter().filter(|view| view.tenant().is_none());
     assert_eq!(all.count(), 1);
+}
+
+#[test]
+fn a_tenant_is_full_of_flow_keys_until_nothing_waits_in_one() {
+    let nth = |number: usize| DueRange {
+        flow_key: FlowKeyId {
+            lane: 1,
+            number: i64::try_from(number).unwrap(),
+        },
+        ..range()
+    };
+    let mut index = index();
+    for number in 1..FLOW_KEYS_PER_TENANT_MAX {
+        let (own, other) = (Tenant::default(), Tenant::new("other").unwrap());
+        assert!(!index.is_full_for(&own, at(100)), "{number}");
+        index.add(nth(number), flow_key, at(200));
+        assert!(!index.is_full_for(&other, at(100)), "of another tenant");
+    }
+    assert!(index.is_full_for(&Tenant::default(), at(100)));
+    // Nothing waits in the first. The index searches for room once a second at most.
+    let picks = plan(&mut index, 100);
+    index.finish(&picks[0], 10, Head::None, at(100));
+    assert!(index.is_full_for(&Tenant::default(), at(100)));
+    assert!(!index.is_full_for(&Tenant::default(), at(102)));
+    assert!(!index.knows(RANGE) && index.knows(nth(1).flow_key));
 }

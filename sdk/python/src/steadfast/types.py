@@ -46,6 +46,7 @@ class Alert(TypedDict):
     acknowledged: NotRequired[AlertAcknowledgement]
     destination: NotRequired[str]
     """The destination, if the rule is `destination`"""
+    fingerprint: NotRequired[Fingerprint]
     firedAt: str | None
     message: str
     notifiedAt: str | None

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::json;
 
-use super::{dead_letter, start};
+use super::{DEAD_PORT, dead_letter, start};
 use crate::{
     node::Node,
     transcript::{Transcript, mask},
@@ -34,6 +34,10 @@ fn attempts_are_counted_by_retry_budget_after_a_requeue() {
         ],
         "{shown}"
     );
+    let history = node.json(&["jobs", "history", &id]);
+    let by: Vec<_> = history["attempts"].as_array().unwrap().iter().collect();
+    let by: Vec<_> = by.iter().map(|it| it["requeuedBy"].as_str()).collect();
+    assert_eq!(by, [None, None, Some("api"), None], "{history:#}");
     let listed = mask(&node.run(&["dlq", "list"]).out);
     assert!(
         listed.contains("failed  POST 127.0.0.1:1  default  1/1  "),
@@ -44,6 +48,18 @@ fn attempts_are_counted_by_retry_budget_after_a_requeue() {
         (&job["retryCount"], &job["maxRetries"]),
         (&1.into(), &1.into())
     );
+    // A fingerprint alone does not name a failure of one of two tenants.
+    let failures = node.run(&["failures", "list"]).out;
+    assert!(!failures.contains("TENANT"), "{failures}");
+    let other = [
+        "jobs", "create", DEAD_PORT, "--tenant", "shop", "--retry", "once",
+    ];
+    let other = node.json(&other)["id"].as_str().unwrap().to_owned();
+    node.until(&["jobs", "show", &other], |job| job["label"] == "failed");
+    let failures = node.run(&["failures", "list"]).out;
+    for word in ["TENANT", "  shop  ", "  default  "] {
+        assert!(failures.contains(word), "{word}: {failures}");
+    }
 }
 
 #[test]
@@ -53,7 +69,9 @@ fn dead_letters_are_counted_before_they_are_changed() {
     transcript.run(&["dlq", "list"]);
     transcript.run(&["dlq", "requeue", "--class", "none"]);
     let none = node.json(&["dlq", "requeue", "--class", "none", "--yes"]);
-    assert_eq!(none["count"], 0, "no operation is left behind: {none}");
+    assert_eq!(none["count"], 0, "{none}");
+    let left = node.json(&["operations", "list"]);
+    assert_eq!(left["operations"], json!([]), "no operation is left behind");
     let first = dead_letter(&node);
     dead_letter(&node);
     transcript.run(&["dlq", "list", "--reason", "exhausted"]);

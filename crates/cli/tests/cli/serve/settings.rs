@@ -11,6 +11,11 @@ fn mistakes_on_the_command_line_are_answered_with_the_right_form() {
         (&["--retry", "impatient"], 2, "aggressive"),
         (&["--log-level", "=x="], 2, "log.level"),
         (&["--max-retries", "101"], 2, "must be at most 100"),
+        (
+            &["--max-retries", "-1"],
+            2,
+            "must be a whole number, 0 or more",
+        ),
         (&["--config", "none.toml"], 2, "cannot read none.toml"),
         (
             &["--outbound-allow", "10.0.0.1/8"],

@@ -239,3 +239,36 @@ async fn gates_of_a_program_that_make_no_sense_are_refused_at_the_start() {
         assert!(refused.starts_with(field), "{refused}");
     }
 }
+
+#[tokio::test]
+async fn gates_are_limited_for_a_tenant_and_for_all_tenants_but_the_operator_can_add_one() {
+    let store = Arc::new(MemoryStore::default());
+    let client = Client::new(store.clone());
+    let set = async |tenant: Option<&str>| {
+        let id = gate(tenant, GateScope::Queue, "one.more");
+        client.set_gate(id, &paused(), None).await
+    };
+    let fill = async |tenant: &str, count: usize| {
+        for number in 0..count {
+            let id = gate(Some(tenant), GateScope::Queue, &format!("q{number}"));
+            let mut limits = GateLimits::default();
+            limits.ordered = true;
+            let document = Document {
+                kind: DocumentKind::Gate,
+                id: format!("queue {tenant} q{number}"),
+                body: Payload::encode(&Gate { id, limits }).unwrap(),
+                revision: 0,
+            };
+            let saved = store.save_document(document, Outbox::default()).await;
+            saved.unwrap();
+        }
+    };
+    fill("acme", 1_000).await;
+    let refused = set(Some("acme")).await.unwrap_err().to_string();
+    assert!(refused.contains("tenant acme: limit of 1000"), "{refused}");
+    set(Some("other")).await.unwrap();
+    fill("many", 18_999).await;
+    let refused = set(Some("new")).await.unwrap_err();
+    assert!(matches!(refused, ClientError::NoRoomForGates), "{refused}");
+    set(None).await.unwrap();
+}

@@ -4,8 +4,10 @@
 //! operation, which any node carries on; a small one has ended before the browser has its answer.
 //! What takes jobs away asks first, and so does everything that is done to all that match.
 
+use std::sync::Arc;
+
 use steadfast_api::FailureGroupBody;
-use steadfast_core::{CanaryRule, JobId, OperationKind, limits as core_limits};
+use steadfast_core::{CanaryRule, JobId, OperationKind, PolicyPatch, limits as core_limits};
 use steadfast_engine::OperationRequest;
 use steadfast_store::{JobCount, JobFilter};
 
@@ -31,6 +33,7 @@ fn kind_of(action: &str, dead_letters: bool) -> Result<OperationKind, PageError>
         "retry" => OperationKind::Retry,
         "discard" => OperationKind::Discard,
         "erase" => OperationKind::Erase,
+        "edit-policy" => OperationKind::EditPolicy,
         _ => return Err(no_such_action()),
     })
 }
@@ -43,6 +46,7 @@ pub async fn act(editor: Editor) -> PageResult {
     let is_confirmed = form.is_confirmed();
     let by = viewer.caller.actor(&viewer.app).await?;
     let mut request = OperationRequest::new(kind_of(action, dead_letters)?, by);
+    request.retry = form.get("retry").map(policy).transpose()?;
     if form.get("scope") == Some("selected") {
         let ids = form.all("id").take(core_limits::BULK_JOBS_MAX);
         let ids: Vec<JobId> = ids.filter_map(|id| id.parse().ok()).collect();
@@ -97,29 +101,7 @@ async fn confirm(viewer: &Viewer, form: &Fields, matches: JobCount, ids: &[JobId
     let at_least = if matches.at_least { "at least " } else { "" };
     let name = format!("{at_least}{} {noun}", thousands(matches.count));
     let action = form.value("action");
-    let (verb, class, effect) = match action {
-        "cancel" => (
-            "Cancel",
-            "danger",
-            "Waiting jobs are cancelled; running jobs are asked to stop.",
-        ),
-        "retry" => (
-            if dead_letters { "Requeue" } else { "Retry" },
-            "main",
-            "Each failed or cancelled job runs again with a new retry budget.",
-        ),
-        "erase" => (
-            "Erase",
-            "danger",
-            "Jobs that have ended are deleted for good, with payload, result, history and \
-             deliveries. The audit keeps their ids.",
-        ),
-        _ => (
-            "Discard",
-            "danger",
-            "They are not retried and leave the list of dead letters.",
-        ),
-    };
+    let (verb, class, effect) = describe(action, dead_letters);
     let is_all = ids.is_empty();
     let mut hidden = vec![("scope", if is_all { "all" } else { "selected" }.to_owned())];
     hidden.extend(ids.iter().map(|id| ("id", id.to_string())));
@@ -140,6 +122,8 @@ async fn confirm(viewer: &Viewer, form: &Fields, matches: JobCount, ids: &[JobId
     let (named, shown) = conditions.into_iter().partition(|(name, _)| is_named(name));
     hidden.extend::<Vec<_>>(named);
     confirmation.conditions = shown;
+    let policy = form.get("retry").map(|policy| ("retry", policy.to_owned()));
+    confirmation.conditions.extend(policy);
     confirmation.hidden = hidden;
     confirmation.has_canary = action == "retry";
     confirmation.pace = is_all.then(|| viewer.app.bulk_pace());
@@ -152,6 +136,45 @@ async fn confirm(viewer: &Viewer, form: &Fields, matches: JobCount, ids: &[JobId
         viewer,
         format!("{chosen}{effect} Other jobs are not changed."),
     )
+}
+
+/// The verb of an action, the class of its button, and its effect.
+fn describe(action: &str, dead_letters: bool) -> (&'static str, &'static str, &'static str) {
+    match action {
+        "cancel" => (
+            "Cancel",
+            "danger",
+            "Waiting jobs are cancelled; running jobs are asked to stop.",
+        ),
+        "retry" => (
+            if dead_letters { "Requeue" } else { "Retry" },
+            "main",
+            "Each failed or cancelled job runs again with a new retry budget.",
+        ),
+        "erase" => (
+            "Erase",
+            "danger",
+            "Jobs that have ended are deleted for good, with payload, result, history and \
+             deliveries. The audit keeps their ids.",
+        ),
+        "edit-policy" => (
+            "Change the policy of",
+            "main",
+            "Waiting jobs get this policy in place of their own; running jobs keep theirs.",
+        ),
+        _ => (
+            "Discard",
+            "danger",
+            "They are not retried and leave the list of dead letters.",
+        ),
+    }
+}
+
+/// A retry policy, as the simulator writes it.
+fn policy(json: &str) -> Result<Arc<PolicyPatch>, Problem> {
+    let policy = serde_json::from_str::<PolicyPatch>(json);
+    let policy = policy.map_err(|error| Problem::invalid("retry", format!("retry: {error}")));
+    policy.map(Arc::new)
 }
 
 /// The failure whose jobs the form is about, if it is about one.

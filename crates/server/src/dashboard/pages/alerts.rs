@@ -94,3 +94,52 @@ pub async fn act(editor: Editor) -> PageResult {
     }
     done("/alerts", did)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn alerts_of_a_destination_are_one_row_until_people_answer_them_differently() {
+        let alert = |tenant: &str, destination: Option<&str>, status: &str, by: Option<&str>| {
+            let at = Timestamp::EPOCH;
+            let rule = if destination.is_some() {
+                "destination"
+            } else {
+                "dlq"
+            };
+            let acknowledged = by.map(|by| json!({"by": by, "at": at}));
+            let alert = json!({
+                "rule": rule, "tenant": tenant, "subject": "jobs", "status": status,
+                "since": at, "updatedAt": at, "value": 1, "threshold": 0, "message": "trouble",
+                "destination": destination, "acknowledged": acknowledged,
+            });
+            serde_json::from_value::<AlertState>(alert).unwrap()
+        };
+        let (a, b) = (Some("https://a.example"), Some("https://b.example"));
+        let alerts = vec![
+            alert("acme", a, "firing", None),
+            alert("acme", None, "firing", None),
+            alert("blog", a, "firing", None),
+            alert("blog", None, "firing", None),
+            alert("shop", a, "firing", Some("ann")),
+            alert("shop", b, "firing", None),
+            alert("zoo", a, "ok", None),
+        ];
+        let rows = one_row_per_cause(alerts, Timestamp::EPOCH);
+        let tenants = rows.iter().map(|(first, others)| {
+            let others = others.iter().map(|it| it.tenant.as_str());
+            std::iter::once(first.tenant.as_str())
+                .chain(others)
+                .collect::<Vec<_>>()
+                .join(" ")
+        });
+        let tenants: Vec<String> = tenants.collect();
+        assert_eq!(
+            tenants,
+            ["acme blog", "acme", "blog", "shop", "shop", "zoo"]
+        );
+    }
+}

@@ -53,6 +53,8 @@ struct OverviewPage {
     queues: Vec<QueueLine>,
     hidden_queues: usize,
     upcoming: Vec<UpcomingRow>,
+    /// Said once for all rows that have no rate.
+    has_unknown_rate: bool,
 }
 
 /// How far behind it is.
@@ -86,6 +88,7 @@ struct UpcomingRow {
     name: String,
     picture: Svg,
     summary: String,
+    has_rate: bool,
     error: String,
 }
 
@@ -125,6 +128,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let due = stats.oldest_ready.filter(|due| *due <= layout.now);
     let late = &app.metrics.start_latency;
     let recent = late.since(tenant.as_ref(), layout.now.minus(limits::RECENT_WINDOW));
+    let upcoming = upcoming_rows(&upcoming);
     let due_view = DueView::of(&due_lanes.iter().collect(), &viewer.caller);
     let health = HealthSummary::of(&facts, &firing, due, layout.now);
     firing.truncate(limits::OVERVIEW_ALERTS_MAX);
@@ -149,7 +153,8 @@ pub async fn page(viewer: Viewer) -> PageResult {
         destinations: destination_rows(bodies, &layout),
         queues,
         hidden_queues,
-        upcoming: upcoming_rows(&upcoming),
+        has_unknown_rate: upcoming.iter().any(|row| !row.has_rate),
+        upcoming,
         tenant: viewer.fields.value("tenant").to_owned(),
         stats,
         firing: alert_rows(firing, &layout),
@@ -308,10 +313,15 @@ impl<'a> BusyQueue<'a> {
 fn upcoming_rows(forecasts: &Forecasts) -> Vec<UpcomingRow> {
     let row = |name: String, forecast: &DueForecast, error: String| {
         let due: Vec<f64> = forecast.minutes.iter().map(|minute| minute.due).collect();
+        let has_rate = forecast.longest_wait().is_some();
         UpcomingRow {
             name,
             picture: bars::upcoming(&due, forecast.throughput_per_minute),
-            summary: forecast.to_string(),
+            has_rate,
+            summary: match has_rate {
+                true => forecast.to_string(),
+                false => forecast.demand(),
+            },
             error,
         }
     };

@@ -41,6 +41,9 @@ struct SimulatorPage {
     outcome: Result<Simulation, String>,
     /// The replay of the policy, if jobs were chosen.
     replay: Option<Result<Replay, String>>,
+    /// The jobs that the replay is about.
+    selection: Vec<(&'static str, String)>,
+    back: String,
 }
 
 impl SimulatorPage {
@@ -60,6 +63,8 @@ struct Simulation {
     curve: Option<Svg>,
     herd: Option<HerdSummary>,
     json: String,
+    /// The policy alone, for the form that gives it to jobs.
+    retry: String,
 }
 
 /// The policy against the record.
@@ -102,7 +107,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         Ok((patch, json)) => {
             replay = replay_chosen(&viewer, &patch).await;
             let policy = patch.build().map_err(|error| error.to_string());
-            policy.map(|policy| simulate(&policy, &fields, json))
+            policy.map(|policy| simulate(&policy, &fields, &json))
         }
         Err(error) => Err(error),
     };
@@ -114,6 +119,8 @@ pub async fn page(viewer: Viewer) -> PageResult {
         jitters: ["none", "proportional", "full", "equal", "decorrelated"],
         outcome,
         replay,
+        selection: fields.conditions(&["queue", "kind", "destination", "tenant"]),
+        back: fields.here("/simulator", &[]),
         fields,
     })
 }
@@ -182,7 +189,7 @@ fn span(millis: Option<u64>) -> String {
 }
 
 /// The policy that the form describes, and the JSON for it.
-fn patch(fields: &Fields, preset: Preset) -> Result<(PolicyPatch, String), String> {
+fn patch(fields: &Fields, preset: Preset) -> Result<(PolicyPatch, Value), String> {
     let mut object = Map::new();
     object.insert("preset".to_owned(), json!(preset.name()));
     for name in ["backoff", "baseDelay", "maxDelay", "jitter", "maxElapsed"] {
@@ -210,12 +217,11 @@ fn patch(fields: &Fields, preset: Preset) -> Result<(PolicyPatch, String), Strin
     } else {
         json!({"retry": object})
     };
-    let json = serde_json::to_string_pretty(&value).unwrap_or_default();
     let patch = serde_json::from_value(value["retry"].clone());
-    Ok((patch.map_err(|error| error.to_string())?, json))
+    Ok((patch.map_err(|error| error.to_string())?, value))
 }
 
-fn simulate(policy: &RetryPolicy, fields: &Fields, json: String) -> Simulation {
+fn simulate(policy: &RetryPolicy, fields: &Fields, json: &Value) -> Simulation {
     let preview = policy.preview();
     let rows = preview.rows.iter().take(limits::SIMULATOR_ROWS_MAX);
     let rows = rows.map(|row| TimetableRow {
@@ -252,7 +258,8 @@ fn simulate(policy: &RetryPolicy, fields: &Fields, json: String) -> Simulation {
         },
         curve: (retries > 0).then(|| bars::curve(&preview.rows)),
         herd: (retries > 0).then(|| herd(policy, fields, retries)),
-        json,
+        json: serde_json::to_string_pretty(json).unwrap_or_default(),
+        retry: json["retry"].to_string(),
     }
 }
 
@@ -276,8 +283,10 @@ mod tests {
     fn the_json_builds_the_simulated_policy() {
         let fields = Fields::parse(b"preset=patient&baseDelay=5s&jitter=full&maxRetries=7");
         let (patch, json) = patch(&fields, Preset::Patient).unwrap();
-        let pasted: Value = serde_json::from_str(&json).unwrap();
-        let pasted: PolicyPatch = serde_json::from_value(pasted["retry"].clone()).unwrap();
+        let simulation = simulate(&patch.build().unwrap(), &fields, &json);
+        let pasted: Value = serde_json::from_str(&simulation.json).unwrap();
+        assert_eq!(pasted["retry"].to_string(), simulation.retry);
+        let pasted: PolicyPatch = serde_json::from_str(&simulation.retry).unwrap();
         assert_eq!(pasted.build(), patch.build());
         assert_eq!(patch.build().unwrap().max_retries(), 7);
     }

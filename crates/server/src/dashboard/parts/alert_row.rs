@@ -61,6 +61,9 @@ pub fn address(alert: &AlertState, tenant: Option<&Tenant>) -> String {
         AlertSubject::Jobs => "",
         _ => "webhook",
     };
+    // Of several causes, the list has all.
+    let cause = alert.fingerprint.filter(|_| alert.value <= 1.0);
+    let cause = cause.map(|it| it.to_string()).unwrap_or_default();
     let destination = alert.destination.as_ref().map_or("", |it| it.as_str());
     let (path, fields): (&str, &[(&str, &str)]) = match alert.rule {
         AlertRule::Destination => ("/destinations", &[("show", destination)]),
@@ -73,6 +76,9 @@ pub fn address(alert: &AlertState, tenant: Option<&Tenant>) -> String {
             "/jobs",
             &[("label", "retrying"), ("queue", queue), ("kind", kind)],
         ),
+        AlertRule::NewFailure | AlertRule::Regressed if !cause.is_empty() => {
+            ("/failures", &[("fingerprint", &cause)])
+        }
         AlertRule::NewFailure => ("/failures", &[("state", "new")]),
         AlertRule::Regressed => ("/failures", &[("state", "regressed")]),
         AlertRule::Overdue if !queue.is_empty() => ("/queues/why", &[("queue", queue)]),
@@ -91,11 +97,12 @@ mod tests {
 
     #[test]
     fn an_alert_leads_to_what_it_is_about() {
-        let alert = |rule: &str, subject: &str| -> AlertState {
+        let alert = |rule: &str, subject: &str, value: f64| -> AlertState {
             let alert = serde_json::json!({
                 "rule": rule, "tenant": "acme", "subject": subject, "status": "firing",
                 "since": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:00Z",
-                "value": 9, "threshold": 1, "message": "trouble", "queue": "mail",
+                "value": value, "threshold": 1, "message": "trouble", "queue": "mail",
+                "fingerprint": "00000000000000ab",
                 "destination": (rule == "destination").then_some("https://a.example"),
             });
             serde_json::from_value(alert).unwrap()
@@ -127,8 +134,15 @@ mod tests {
                 "/destinations?show=https%3A%2F%2Fa.example",
             ),
         ] {
-            let alert = alert(rule, subject);
+            let alert = alert(rule, subject, 9.0);
             assert_eq!(address(&alert, Some(&alert.tenant)), expected);
+        }
+        for rule in ["new_failure", "regressed"] {
+            let alert = alert(rule, "jobs", 1.0);
+            assert_eq!(
+                address(&alert, Some(&alert.tenant)),
+                "/failures?fingerprint=00000000000000ab&tenant=acme"
+            );
         }
     }
 }

@@ -108,3 +108,33 @@ impl StopView {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use steadfast_api::Scope;
+
+    use super::*;
+
+    #[test]
+    fn numbers_have_separators_and_a_rate_clears_what_can_start() {
+        let caller = Caller {
+            scope: Scope::Read,
+            tenant: None,
+            key: None,
+            person: None,
+            way: "dashboard",
+            agent: None,
+        };
+        let mut sum = DueSummary::default();
+        sum.due = 47_171;
+        sum.startable = 1_038;
+        sum.is_at_most = true;
+        sum.recent_attempts = 2 * limits::RECENT_WINDOW.as_secs();
+        sum.stopped = vec![(DueStop::NoWorker("mail".parse().unwrap()), 46_133)];
+        let view = DueView::of(&sum, &caller);
+        assert_eq!(view.due, "47,171");
+        assert_eq!(view.startable, "at most 1,038");
+        assert_eq!(view.cleared_in.as_deref(), Some("8m 39s"));
+        assert_eq!(view.stops[0].count, "46,133 without a worker");
+    }
+}

@@ -112,7 +112,12 @@ async fn a_retry_by_hand_has_a_fresh_budget_a_new_payload_and_the_old_history() 
     let job = server.http.report(claim, "fail", fail).await.is(200);
     assert_ne!(job["label"], "failed", "one retry is left again");
     assert_eq!(id_of(&job), id);
-    assert_eq!(server.http.attempts(&id).await.len(), 3);
+    let attempts = server.http.attempts(&id).await;
+    let by: Vec<_> = attempts
+        .iter()
+        .map(|it| it["requeuedBy"].as_str())
+        .collect();
+    assert_eq!(by, [None, None, Some("api")], "{attempts:#?}");
 }
 
 #[tokio::test]

@@ -141,6 +141,10 @@ async fn a_tenant_sees_and_marks_its_own_failures_only() {
     assert_eq!(acme.get(&path).await.is(200)["state"], "new");
     let reply = admin.get(&path).await;
     reply.is_problem(422, "invalid", Some("tenant"));
+    let said = reply.is(422)["detail"].to_string();
+    for part in ["tenant is required: jobs of the tenants ", "acme", "other"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
     let of_acme = admin.get(&format!("{path}?tenant=acme")).await.is(200);
     assert_eq!(of_acme["tenant"], "acme");
     let reader = server.key(Scope::Read, Some("acme")).await;

@@ -38,7 +38,11 @@ async fn queues_and_schedules_are_paused_and_resumed() {
         .jobs(filter, JobPageRequest::first(5))
         .await
         .unwrap();
-    assert!(!runs.items.is_empty());
+    let run = node.get(&format!("/jobs/{}", runs.items[0].id)).await.body;
+    let name = &listed.items[0].name;
+    let link = format!("<a href=\"/schedules/{id}\">{name}</a>");
+    assert!(run.contains(&link), "{run}");
+    assert_eq!(run.matches(&format!(">{id}<")).count(), 0, "{run}");
     node.stop().await;
 }
 

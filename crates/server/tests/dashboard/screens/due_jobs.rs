@@ -1,6 +1,9 @@
 //! What pages say of jobs that are due and do not start.
 
+use serde_json::json;
+use steadfast_core::Payload;
 use steadfast_engine::JobRequest;
+use steadfast_store::{Document, DocumentKind, Outbox};
 
 use crate::{
     node::{FailingJob, TestNode},
@@ -175,5 +178,42 @@ async fn a_hold_asks_first_and_says_how_many_jobs_it_stops() {
     .await;
     let page = node.get(&format!("/destinations?show={HOST}")).await.body;
     assert!(page.contains("they asked"), "{page}");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_destination_that_is_only_watched_offers_to_be_held_automatically() {
+    let node = TestNode::start().await;
+    let form = format!("action=set&scope=destination&key={HOST}&hold=watch");
+    stop(&node, "/gates/act", &form).await;
+    let now = node.client.now();
+    let failures = json!({"is": "failures", "attempts": 61, "failed": 58, "jobs": 40});
+    let incident = json!({
+        "beganAt": now, "failedAttempts": 1_234, "failedProbes": 4, "cause": failures,
+    });
+    let health = json!({"phase": {"is": "held", "nextProbeAt": now}, "incident": incident});
+    let document = Document {
+        kind: DocumentKind::Destination,
+        id: HOST.to_owned(),
+        body: Payload::encode(&health).unwrap(),
+        revision: 0,
+    };
+    let store = node.node.store();
+    let saved = store.save_document(document, Outbox::default()).await;
+    saved.unwrap();
+    let path = format!("/destinations?show={HOST}");
+    let button = "value=\"auto\">Hold automatically</button>";
+    let page = node.get(&path).await.body;
+    assert!(page.contains(button), "{page}");
+    let form = format!("action=hold&destination={HOST}");
+    let asked = node.post("/destinations/act", &form).await.body;
+    let saved = "holding would have saved 1,230 attempts.";
+    assert!(asked.contains(saved), "{asked}");
+    let form = format!("action=auto&destination={HOST}");
+    stop(&node, "/destinations/act", &form).await;
+    let gate = node.api("GET", "/gates", serde_json::Value::Null).await;
+    assert_eq!(gate["gates"][0]["hold"], "auto", "{gate:#}");
+    let page = node.get(&path).await.body;
+    assert!(!page.contains(button), "{page}");
     node.stop().await;
 }

@@ -193,7 +193,14 @@ fn rows(situation: Situation) -> Vec<Row> {
             ),
         ],
         Situation::NoWorker => vec![
-            row("/", &["1 without a worker: "], &["at the current rate"]),
+            row(
+                "/",
+                &[
+                    "1 without a worker: ",
+                    "Where no rate is given, the sustainable rate is unknown.",
+                ],
+                &["at the current rate", "; the sustainable rate is unknown"],
+            ),
             row("/queues", &["1 without a worker"], &[]),
             row(
                 "/queues/why?queue=default",
@@ -215,8 +222,25 @@ fn rows(situation: Situation) -> Vec<Row> {
             ),
         ],
         Situation::TwoTenantsFail => vec![
-            row("/", &["tenant acme · ", "tenant globex · "], &[]),
-            row("/failures", &[">acme</td>", ">globex</td>"], &[]),
+            row(
+                "/",
+                &[
+                    "tenant acme · ",
+                    "tenant globex · ",
+                    "<dt>Successful retries, all time</dt>",
+                ],
+                &[],
+            ),
+            row(
+                "/failures",
+                &[
+                    ">acme</td>",
+                    ">globex</td>",
+                    "data-label=\"failures\">1</td>",
+                    "data-label=\"dead letters\"",
+                ],
+                &[],
+            ),
         ],
         Situation::Firing => vec![
             row(
@@ -393,5 +417,55 @@ async fn a_refused_form_keeps_what_was_entered() {
             assert!(found.body.contains(value), "{path} {value}: {}", found.body);
         }
     }
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_page_without_a_filter_that_cannot_be_read_says_so_and_keeps_the_others() {
+    let node = TestNode::start().await;
+    dead_letter(&node, "default", "disk is full").await;
+    for (page, refused, kept) in [
+        (
+            "/jobs?queue=default&label=nope&tag=a:b",
+            &["label: "][..],
+            ["value=\"queue:default a:b\"", "label=failed"],
+        ),
+        (
+            "/jobs?schedule=sch_x&before=soon&kind=worker.kind",
+            &["schedule: ", "before: "],
+            ["value=\"kind:worker.kind\"", "worker.kind</a>"],
+        ),
+        (
+            "/dead-letters?reason=nope&queue=default",
+            &["reason: "],
+            ["value=\"queue:default\"", "disk is full"],
+        ),
+        (
+            "/failures?state=nope&text=disk",
+            &["state: "],
+            ["value=\"text:disk\"", "disk is full"],
+        ),
+        ("/?tenant=a%20b", &["tenant is "], ["Queues", "Failures"]),
+    ] {
+        let found = node.get(page).await;
+        assert_eq!(found.status, 200, "{page}: {}", found.body);
+        assert_eq!(
+            found.body.matches("Filter not applied.").count(),
+            refused.len(),
+            "{page}: {}",
+            found.body
+        );
+        for field in refused {
+            let sentence = format!("role=\"alert\">Filter not applied. {field}");
+            assert!(found.body.contains(&sentence), "{page}: {}", found.body);
+        }
+        for value in kept {
+            assert!(found.body.contains(value), "{page} {value}: {}", found.body);
+        }
+    }
+    // A page that is about nothing without the field is refused.
+    let found = node.get("/queues/why?queue=a%20b").await;
+    assert_eq!(found.status, 422, "{}", found.body);
+    assert!(found.body.contains("a b"), "{}", found.body);
     node.stop().await;
 }

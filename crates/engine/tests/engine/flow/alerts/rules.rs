@@ -254,6 +254,7 @@ async fn a_cause_of_failures_fires_when_it_is_new_and_when_it_comes_back() {
         group.key.fingerprint
     );
     assert_eq!(alerts[0].message, expected);
+    assert_eq!(alerts[0].fingerprint, Some(group.key.fingerprint));
     let mark = async |mark| {
         let marked = client.mark_failure(group.key.clone(), mark, Some("kim"));
         marked.await.unwrap().unwrap()
