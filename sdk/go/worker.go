@@ -230,7 +230,8 @@ func (w *Worker) newClaimer(working context.Context) *claimer {
 			Worker: w.options.name,
 			Queues: w.options.queues,
 			Tenant: w.options.tenant,
-			Kinds:  w.handlers.Kinds(),
+			Kinds:    w.handlers.Kinds(),
+			Confirms: w.handlers.Confirms(),
 			Wait:   api.Ptr(api.Duration(pollWait)),
 			WorkerInfo: &api.WorkerInfo{
 				Version: w.options.version, Host: host, Concurrency: &w.options.concurrency, Library: library,

@@ -14,5 +14,6 @@ mod delays;
 mod explain;
 mod forecast;
 mod lifecycle;
+mod questions;
 mod webhooks;
 mod words;
