@@ -26,7 +26,7 @@ type Handlers struct {
 }
 
 // NewHandlers returns an empty set of handlers; [Handle] adds to it.
-func NewHandlers() *Handlers { 
+func NewHandlers() *Handlers {
 	return &Handlers{byKind: map[string]Handler{}, confirms: map[string]Handler{}}
 }
 

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod alerts;
+mod confirm_settings;
 mod cron_days;
 mod cron_dst;
 mod cron_oracle;

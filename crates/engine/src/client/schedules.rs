@@ -172,7 +172,7 @@ impl Client {
             let tenant = schedule.tenant();
             self.check_secrets(&template.kind, tenant, &template.payload, "job.http")
                 .await?;
-            let confirm = confirm_secrets(template);
+            let confirm = crate::documents::secrets::confirm_secrets(template);
             self.check_references(tenant, &confirm).await?;
         }
         self.change_schedule(id, "edit", |schedule, now| {

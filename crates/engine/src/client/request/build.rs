@@ -6,9 +6,9 @@ use std::{
 };
 
 use steadfast_core::{
-    BatchId, ConcurrencyKey, Debounce, Dependencies, Destination, ExpiryAction, IdempotencyKey,
-    Invalid, JobId, Kind, NewJob, NewJobExtras, OnFailure, Priority, Queue, StartBefore,
-    StartDeadline, Tenant, Timestamp, Traceparent, duration, limits,
+    BatchId, ConcurrencyKey, ConfirmSettings, Debounce, Dependencies, Destination, ExpiryAction,
+    IdempotencyKey, Invalid, JobId, Kind, NewJob, NewJobExtras, OnFailure, Priority, Queue,
+    StartBefore, StartDeadline, Tenant, Timestamp, Traceparent, duration, limits,
 };
 
 use super::JobRequest;
