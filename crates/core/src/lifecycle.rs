@@ -446,6 +446,8 @@ fn record(
     let status = match outcome {
         // A snooze that is not granted is a failure.
         Outcome::Snoozed(_) if failure.is_some() => AttemptStatus::Failed,
+        // Nor is an answer to no question.
+        Outcome::Answered { .. } => AttemptStatus::Failed,
         // So is an attempt that took too long; its worker may well be alive.
         Outcome::Lost if timeout_of_lease(job).is_some() => AttemptStatus::Failed,
         _ => outcome.status()?,
