@@ -60,6 +60,8 @@ pub struct ExpectedClaim {
     /// Its index in the history.
     pub index: usize,
     pub starts: u32,
+    /// It is a question, which does not run the job.
+    pub is_question: bool,
     /// For how long its destination was held since the first attempt, as the claimant knew it.
     pub held: Duration,
     /// The record with which it was settled, where that leaves one.

@@ -3,7 +3,13 @@ import { currentContext, type JobContext } from "./context.js";
 import { type DurationInput, durationMs } from "./duration.js";
 import { JobEndedError, PayloadError, WaitTimeoutError } from "./errors.js";
 import { withKey } from "./gathering.js";
-import type { Confirm, CreateJobRequest, CreateScheduleRequest, Job, Schedule } from "./generated.js";
+import type {
+  Confirm,
+  CreateJobRequest,
+  CreateScheduleRequest,
+  Job,
+  Schedule,
+} from "./generated.js";
 import { type Jsonify, throughJson } from "./json.js";
 import type { StandardSchema } from "./schema.js";
 import type { Steadfast } from "./steadfast.js";
@@ -86,7 +92,12 @@ export class JobDefinition<Input, Payload, Result> implements JobSource<Input> {
   constructor(
     client: Steadfast,
     kind: string,
-    { payload, run, confirm, ...defaults }: JobOptions<Payload, Result> & { payload?: StandardSchema },
+    {
+      payload,
+      run,
+      confirm,
+      ...defaults
+    }: JobOptions<Payload, Result> & { payload?: StandardSchema },
   ) {
     this.#client = client;
     this.kind = kind;

@@ -207,6 +207,7 @@ impl History {
         let claim = ExpectedClaim {
             index,
             starts: 0,
+            is_question: job.is_question(),
             held,
             settled: None,
         };
@@ -219,12 +220,10 @@ impl History {
         let Some(known) = self.jobs.get_mut(&id) else {
             return;
         };
-        if known.is_question {
-            return self.broken(
-                Invariant::QuestionsRunNothing,
-                id,
-                "the job was run in place of a question",
-            );
+        // Of an attempt that begins late, the job may ask already.
+        if known.claims.get(&fence).is_some_and(|it| it.is_question) {
+            let why = "the job was run in place of a question";
+            return self.broken(Invariant::QuestionsRunNothing, id, why);
         }
         known.starts += 1;
         let starts = known.starts;

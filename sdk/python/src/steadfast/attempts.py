@@ -140,7 +140,8 @@ class Attempt:
         function, signature = definition.function, definition.signature
         if self._is_question:
             # The server asks only workers that name the kind in `confirms`.
-            assert definition.confirm_function and definition.confirm_signature
+            assert definition.confirm_function
+            assert definition.confirm_signature
             function, signature = definition.confirm_function, definition.confirm_signature
         args, kwargs = signature.decode(self._context.job.get("payload"))
         if signature.takes_context:

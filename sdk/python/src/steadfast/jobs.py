@@ -73,13 +73,13 @@ class JobDefinition(Generic[P, R, C]):
     def confirm(self, function: ConfirmFunction) -> ConfirmFunction:
         """Adds the function that says whether the last attempt took effect: `@charge.confirm`.
 
-        It takes the parameters of the handler and returns `done(result)`, `NOT_DONE` or `UNKNOWN`. Jobs
-        ask it after an end that leaves that open, before anything is repeated. An error is an unknown
-        answer.
+        It takes the parameters of the handler and returns `done(result)`, `NOT_DONE` or `UNKNOWN`.
+        Jobs ask it after an end that leaves that open, before anything is repeated. An error is an
+        unknown answer.
         """
         if inspect.iscoroutinefunction(function) != self.is_async:
             form = "async def" if self.is_async else "def"
-            raise TypeError(f"the confirm function of {self.kind} must be {form}, as its handler is")
+            raise TypeError(f"the confirm function of {self.kind} must be {form}, as its handler")
         self.confirm_function = function
         self.confirm_signature = Signature(function, Context)
         return function

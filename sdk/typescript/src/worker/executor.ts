@@ -52,11 +52,7 @@ export class Executor {
     return traced(context.job, () => this.#run(context, definition, run));
   }
 
-  async #run(
-    context: AttemptContext,
-    definition: AnyJob,
-    run: Run,
-  ): Promise<Outcome> {
+  async #run(context: AttemptContext, definition: AnyJob, run: Run): Promise<Outcome> {
     const timer = startTimeout(context);
     try {
       const payload = await parse(definition, context.job.payload);
@@ -102,11 +98,7 @@ async function parse(
 
 const ANSWERS: readonly unknown[] = ["done", "not_done", "unknown"];
 
-function answered(
-  { kind }: AnyJob,
-  confirmation: unknown,
-  onSuccess: CreateJobRequest[],
-): Outcome {
+function answered({ kind }: AnyJob, confirmation: unknown, onSuccess: CreateJobRequest[]): Outcome {
   const { answer, result } = (confirmation ?? {}) as Record<string, unknown>;
   if (!ANSWERS.includes(answer)) {
     const message = `the confirm function of ${kind} must return {answer: "done", "not_done" or "unknown"}`;
