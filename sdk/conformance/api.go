@@ -33,6 +33,7 @@ type jobFailure struct {
 type attempt struct {
 	Attempt int
 	Status  string
+	Answer  string
 	Failure *jobFailure
 	Result  json.RawMessage
 	Note    string

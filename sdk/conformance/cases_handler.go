@@ -153,6 +153,33 @@ var handlerCases = []testCase{
 		},
 	},
 	{
+		name:     "confirm",
+		sentence: "a question goes to the confirm function, and the handler runs only after not_done",
+		run: func(t *test) {
+			t.startWorker()
+			options := fields{"type": "AT_MOST_ONCE", "confirm": fields{}, "retry": atOnce}
+			id := t.createWith("charge", fields{"answer": "done"}, options)
+			t.succeeded(id)
+			attempts := t.history(id)
+			t.check(len(attempts) == 2, "%d records instead of 2", len(attempts))
+			t.check(attempts[1].Status == "ASKED" && attempts[1].Answer == "done", "the last record is %+v", attempts[1])
+			t.sameJSON(attempts[1].Result, fields{"found": true})
+			t.check(t.worker.count("step", id) == 1, "the handler ran %d times", t.worker.count("step", id))
+
+			id = t.createWith("charge", fields{"answer": "not_done"}, fields{"confirm": fields{}, "retry": atOnce})
+			t.succeeded(id)
+			t.check(t.worker.count("step", id) == 2, "the handler ran %d times", t.worker.count("step", id))
+
+			for _, answer := range []string{"unknown", "no answer at all"} {
+				id = t.createWith("charge", fields{"answer": answer}, options)
+				failed := t.labelled(id, "failed")
+				t.check(failed.Reason == "outcome_unknown", "%s: the reason is %q", answer, failed.Reason)
+				t.check(len(t.history(id)) == 5, "%s: %d records instead of 5", answer, len(t.history(id)))
+				t.check(t.worker.count("step", id) == 1, "%s: the handler ran %d times", answer, t.worker.count("step", id))
+			}
+		},
+	},
+	{
 		name:     "progress",
 		sentence: "progress and note of a handler are kept, also if it ends right after",
 		run: func(t *test) {

@@ -200,6 +200,7 @@ func (t *test) optionSamples() map[string]fields {
 	return map[string]fields{
 		"after":                 {"after": []string{before}},
 		"batch":                 later(fields{"batch": batch.ID}),
+		"confirm":               later(fields{"confirm": fields{}}),
 		"concurrencyKey":        later(fields{"concurrencyKey": "customer 7"}),
 		"debounce":              {"unique": unique, "debounce": "10m"},
 		"debounceMax":           {"unique": unique, "debounce": "10m", "debounceMax": "1h"},

@@ -21,11 +21,14 @@ type Middleware func(next Handler) Handler
 // Handlers are the handlers of a worker, by kind.
 type Handlers struct {
 	byKind     map[string]Handler
+	confirms   map[string]Handler
 	middleware []Middleware
 }
 
 // NewHandlers returns an empty set of handlers; [Handle] adds to it.
-func NewHandlers() *Handlers { return &Handlers{byKind: map[string]Handler{}} }
+func NewHandlers() *Handlers {
+	return &Handlers{byKind: map[string]Handler{}, confirms: map[string]Handler{}}
+}
 
 // Use adds middleware around all handlers; the first one is the outermost.
 func (h *Handlers) Use(middleware ...Middleware) {
@@ -51,7 +54,41 @@ func HandleWithResult[P Payload, R any](handlers *Handlers, run func(ctx context
 	if _, ok := handlers.byKind[kind]; ok {
 		panic(fmt.Sprintf("steadfast: the kind %q already has a handler", kind))
 	}
-	handlers.byKind[kind] = func(ctx context.Context, record *api.Job) (any, error) {
+	handlers.byKind[kind] = handlerOf(kind, run)
+}
+
+// Confirmation says whether the last attempt of a job took effect: [Done], [NotDone] or [StillUnknown].
+type Confirmation struct {
+	answer api.ConfirmAnswer
+	result any
+}
+
+// Done means that the attempt took effect: the job succeeds with this result, which may be nil.
+func Done(result any) Confirmation {
+	return Confirmation{answer: api.ConfirmAnswerDone, result: result}
+}
+
+// NotDone means that the attempt took no effect: the retry policy decides what follows.
+func NotDone() Confirmation { return Confirmation{answer: api.ConfirmAnswerNotDone} }
+
+// StillUnknown means that nobody knows yet: the question is repeated later.
+func StillUnknown() Confirmation { return Confirmation{answer: api.ConfirmAnswerUnknown} }
+
+// HandleConfirm adds the function that says whether the last attempt of a job took effect. Jobs that
+// were created with [Confirm] ask it after an end that leaves that open, before anything is repeated. An
+// error is an unknown answer.
+func HandleConfirm[P Payload](handlers *Handlers, confirm func(ctx context.Context, job *Job[P]) (Confirmation, error)) {
+	var zero P
+	kind := zero.Kind()
+	if _, ok := handlers.confirms[kind]; ok {
+		panic(fmt.Sprintf("steadfast: the kind %q already has a confirm function", kind))
+	}
+	handlers.confirms[kind] = handlerOf(kind, confirm)
+}
+
+// handlerOf reads the payload before it runs a function.
+func handlerOf[P Payload, R any](kind string, run func(ctx context.Context, job *Job[P]) (R, error)) Handler {
+	return func(ctx context.Context, record *api.Job) (any, error) {
 		job := &Job[P]{Job: record, attempt: attemptFrom(ctx)}
 		if err := decode(record.Payload, &job.Payload); err != nil {
 			return nil, &payloadError{kind: kind, cause: err}
@@ -60,10 +97,15 @@ func HandleWithResult[P Payload, R any](handlers *Handlers, run func(ctx context
 	}
 }
 
+// Confirms are the kinds that have a confirm function, sorted.
+func (h *Handlers) Confirms() []string { return sortedKinds(h.confirms) }
+
 // Kinds are the kinds that have a handler, sorted.
-func (h *Handlers) Kinds() []string {
-	kinds := make([]string, 0, len(h.byKind))
-	for kind := range h.byKind {
+func (h *Handlers) Kinds() []string { return sortedKinds(h.byKind) }
+
+func sortedKinds(handlers map[string]Handler) []string {
+	kinds := make([]string, 0, len(handlers))
+	for kind := range handlers {
 		kinds = append(kinds, kind)
 	}
 	sort.Strings(kinds)
@@ -81,6 +123,10 @@ func (h *Handlers) Execute(ctx context.Context, job *api.Job, store AttemptStore
 		}
 	}()
 	run, ok := h.byKind[job.Kind]
+	isQuestion := job.Questions != nil
+	if isQuestion {
+		run, ok = h.confirms[job.Kind]
+	}
 	if !ok {
 		// Another worker has its handler. A failure here would use up its attempts.
 		return Outcome{Verb: Release}
@@ -91,11 +137,22 @@ func (h *Handlers) Execute(ctx context.Context, job *api.Job, store AttemptStore
 	if err != nil {
 		return OutcomeOf(err)
 	}
+	verb, answer := Succeed, api.ConfirmAnswer("")
+	if isQuestion {
+		confirmation := result.(Confirmation)
+		verb, answer, result = Answered, confirmation.answer, confirmation.result
+		if answer != api.ConfirmAnswerDone {
+			if answer == "" {
+				answer = api.ConfirmAnswerUnknown
+			}
+			return Outcome{Verb: Answered, Answer: answer}
+		}
+	}
 	text, err := json.Marshal(result)
 	if err != nil {
 		return OutcomeOf(Permanent(WithClass("result", fmt.Errorf("cannot encode the result as JSON: %w", err))))
 	}
-	return Outcome{Verb: Succeed, Result: text, OnSuccess: a.takeOnSuccess()}
+	return Outcome{Verb: verb, Answer: answer, Result: text, OnSuccess: a.takeOnSuccess()}
 }
 
 func (h *Handlers) call(ctx context.Context, run Handler, job *api.Job) (result any, err error) {

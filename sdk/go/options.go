@@ -25,6 +25,13 @@ func ConcurrencyKey(value string) EnqueueOption {
 	return func(r *api.CreateJobRequest) { r.ConcurrencyKey = value }
 }
 
+// Confirm: Ask whether an attempt took effect before it is repeated, after an end that leaves that
+// open: a timeout or broken connection after the request was sent, or a lost lease. `{}` for jobs
+// of handlers and workers with a confirm function.
+func Confirm(value api.Confirm) EnqueueOption {
+	return func(r *api.CreateJobRequest) { r.Confirm = &value }
+}
+
 // Debounce: start a unique job after this long without another request for it.
 func Debounce(value time.Duration) EnqueueOption {
 	return func(r *api.CreateJobRequest) { r.Debounce = api.Ptr(api.Duration(value)) }

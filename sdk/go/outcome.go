@@ -18,11 +18,15 @@ const (
 	Snoozed = api.SettlementOutcomeSnooze
 	// Release gives a job back uncounted.
 	Release = api.SettlementOutcomeRelease
+	// Answered is the end of a question whether the last attempt took effect.
+	Answered = api.SettlementOutcomeAnswer
 )
 
 // Outcome is how an attempt ended.
 type Outcome struct {
 	Verb Verb
+	// Answer to a question.
+	Answer api.ConfirmAnswer
 	// Result of a success.
 	Result json.RawMessage
 	// OnSuccess are the jobs that a success creates.

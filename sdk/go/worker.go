@@ -227,11 +227,12 @@ func (w *Worker) newClaimer(working context.Context) *claimer {
 		session: api.ClaimSession{ID: fmt.Sprintf("%016x", rand.Uint64())},
 		log:     w.options.log,
 		request: api.ClaimJobsRequest{
-			Worker: w.options.name,
-			Queues: w.options.queues,
-			Tenant: w.options.tenant,
-			Kinds:  w.handlers.Kinds(),
-			Wait:   api.Ptr(api.Duration(pollWait)),
+			Worker:   w.options.name,
+			Queues:   w.options.queues,
+			Tenant:   w.options.tenant,
+			Kinds:    w.handlers.Kinds(),
+			Confirms: w.handlers.Confirms(),
+			Wait:     api.Ptr(api.Duration(pollWait)),
 			WorkerInfo: &api.WorkerInfo{
 				Version: w.options.version, Host: host, Concurrency: &w.options.concurrency, Library: library,
 			},

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    Claim, Fence, JobId, JobLabel, LogLines, Payload, PrerequisiteState, Timestamp,
+    Claim, ConfirmAnswer, Fence, JobId, JobLabel, LogLines, Payload, PrerequisiteState, Timestamp,
 };
 
 #[cfg(feature = "openapi")]
@@ -28,6 +28,11 @@ pub struct ClaimJobsRequest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<KindSchema>, max_items = 100))]
     pub kinds: Vec<String>,
+    /// Kinds for which the worker answers whether an attempt took effect, at most 100. Questions
+    /// of other kinds are answered `unknown` for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<KindSchema>, max_items = 100))]
+    pub confirms: Vec<String>,
     /// Maximum number of jobs; 10 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1000))]
@@ -123,7 +128,8 @@ pub struct ClaimBody {
     /// Expiry of the claim.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub lease_until: Option<Timestamp>,
-    /// The job itself.
+    /// The job itself. If it has `questions`, do not run it: find out whether its last attempt took
+    /// effect, and settle with the outcome `answer`.
     pub job: JobBody,
 }
 
@@ -492,15 +498,19 @@ pub struct SettlementRequest {
     pub fence: Fence,
     /// Outcome of the attempt.
     pub outcome: SettlementOutcome,
-    /// Result, kept with the attempt; only with `succeed`.
+    /// Whether the last attempt took effect; only with `answer`, which requires it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<ConfirmAnswer>,
+    /// Result, kept with the attempt; only with `succeed`, and with the answer `done`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub result: Option<Payload>,
-    /// Up to 100 jobs created atomically with the success; only with `succeed`.
+    /// Up to 100 jobs created atomically with the success; only with `succeed`, and with the answer
+    /// `done`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(max_items = 100))]
     pub on_success: Vec<CreateJobRequest>,
-    /// The failure; only with `fail`.
+    /// The failure; only with `fail`, and with the answer `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureRequest>,
     /// Delay from now; only with `snooze`.
@@ -524,6 +534,8 @@ pub enum SettlementOutcome {
     Snooze,
     /// Give the job back at once without counting this attempt: the worker stops.
     Release,
+    /// The claim was a question, and this is its answer.
+    Answer,
 }
 
 /// One result per settlement.

@@ -12,8 +12,8 @@ use utoipa::{
     openapi::{
         Ref, RefOr,
         schema::{
-            AdditionalProperties, AnyOfBuilder, ArrayBuilder, KnownFormat, Object, ObjectBuilder,
-            OneOfBuilder, Schema, SchemaFormat, SchemaType, Type,
+            AdditionalProperties, AnyOf, AnyOfBuilder, ArrayBuilder, KnownFormat, Object,
+            ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, SchemaType, Type,
         },
     },
 };
@@ -89,6 +89,55 @@ schema!(
             )),
         )
         .additional_properties(Some(AdditionalProperties::FreeForm(false)))
+        .build()
+);
+
+schema!(
+    /// Of [`ConfirmSettings`](steadfast_core::ConfirmSettings).
+    ConfirmSchema as "Confirm" uses [AnswerPatternSchema, HeaderSourceSchema, DurationText],
+    ObjectBuilder::new()
+        .description(Some("The question whether an attempt took effect."))
+        .property(
+            "url",
+            ObjectBuilder::new().schema_type(Type::String).description(Some(
+                "Address that an HTTP job asks with a GET; required for those, omitted for others. \
+                 `{jobId}` and `{idempotencyKey}` stand for those of the job.",
+            )),
+        )
+        .property(
+            "headers",
+            ObjectBuilder::new()
+                .schema_type(Type::Object)
+                .additional_properties(Some(reference::<HeaderSourceSchema>()))
+                .description(Some("Headers of the GET, with the same placeholders.")),
+        )
+        .property("timeout", reference::<DurationText>())
+        .property("done", reference::<AnswerPatternSchema>())
+        .property("notDone", reference::<AnswerPatternSchema>())
+        .property("also", rule_match())
+        .additional_properties(Some(AdditionalProperties::FreeForm(false)))
+        .examples([json!({"url": "https://api.example.com/orders/{jobId}", "timeout": "5s"})])
+        .build()
+);
+
+schema!(
+    /// Of [`AnswerPattern`](steadfast_core::AnswerPattern).
+    AnswerPatternSchema as "AnswerPattern",
+    ObjectBuilder::new()
+        .description(Some(
+            "Responses with one meaning. `notDone` is compared first, and is status 404 and 410 by \
+             default; `done` is status 2xx by default. Any other response is `unknown`.",
+        ))
+        .property("status", one_or_many(status()))
+        .property(
+            "body",
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .max_length(Some(limits::RULE_PATTERN_BYTES_MAX))
+                .description(Some("Pattern for the whole body; * matches any characters")),
+        )
+        .additional_properties(Some(AdditionalProperties::FreeForm(false)))
+        .examples([json!({"status": 200, "body": "*\"state\":\"paid\"*"})])
         .build()
 );
 
@@ -254,6 +303,18 @@ schema!(
                 .schema_type(Type::Boolean)
                 .description(Some("Whether the worker marked the failure as permanent, regardless of its class")),
         )
+        .property(
+            "unsent",
+            ObjectBuilder::new()
+                .schema_type(Type::Boolean)
+                .description(Some("Whether it is certain that nothing was sent")),
+        )
+        .property(
+            "questions",
+            ObjectBuilder::new().schema_type(Type::Integer).description(Some(
+                "While it is open whether the attempt took effect: how often that was asked",
+            )),
+        )
         .property("fingerprint", reference::<FingerprintSchema>())
 );
 
@@ -329,15 +390,18 @@ schema!(
         ])
 );
 
-fn rule_match() -> AnyOfBuilder {
-    let status = AnyOfBuilder::new()
+fn status() -> AnyOf {
+    AnyOfBuilder::new()
         .item(number(Type::Integer, 100.0, 599.0))
         .item(text())
         .description(Some("503, \"5xx\" or \"500-504\""))
-        .build();
+        .build()
+}
+
+fn rule_match() -> AnyOfBuilder {
     let conditions = ObjectBuilder::new()
         .property("class", one_or_many(text()))
-        .property("status", one_or_many(status))
+        .property("status", one_or_many(status()))
         .property(
             "message",
             ObjectBuilder::new()

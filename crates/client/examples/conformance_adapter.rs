@@ -17,7 +17,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use steadfast_client::{
-    Client, ClientError, Context, JobError, JobKind, LogLevel, WorkerError,
+    Client, ClientError, Confirmation, Context, JobError, JobKind, LogLevel, WorkerError,
     api::{
         CreateJobRequest, CreateJobsRequest, DurationText, GateScope, HoldDestinationRequest,
         JobReference, SetGateRequest, TenantQuery,
@@ -50,6 +50,7 @@ kinds! {
     "snooze": Snooze(Millis),
     "typed": Typed(Named),
     "once": Once(FailFirst),
+    "charge": Charge(Answer),
     "progress": Progress(Value),
     "spawn": Spawn(Value),
     "limit": Limit(Target),
@@ -216,6 +217,28 @@ async fn once(Once(FailFirst { fail_first }): Once, ctx: Context) -> Result<u32,
     .await
 }
 
+#[derive(Serialize, Deserialize)]
+struct Answer {
+    answer: String,
+}
+
+async fn charge(_: Charge, ctx: Context) -> Result<(), JobError> {
+    emit(&json!({"event": "step", "job": ctx.id().to_string()}));
+    match ctx.attempt() {
+        1 => Err(JobError::failure("timeout", "no answer from the bank")),
+        _ => Ok(()),
+    }
+}
+
+async fn was_charged(job: Charge, _: Context) -> Result<Confirmation, JobError> {
+    match job.0.answer.as_str() {
+        "done" => Ok(Confirmation::done_with(&json!({"found": true}))?),
+        "not_done" => Ok(Confirmation::NotDone),
+        "unknown" => Ok(Confirmation::Unknown),
+        other => Err(JobError::failure("error", other)),
+    }
+}
+
 async fn progress(_: Progress, ctx: Context) -> Result<(), JobError> {
     report(&ctx, async {
         ctx.progress(50);
@@ -355,6 +378,8 @@ async fn run() -> Result<(), Box<dyn Error>> {
         .handler(snooze)
         .handler(typed)
         .handler(once)
+        .handler(charge)
+        .confirm(was_charged)
         .handler(progress)
         .handler(spawn)
         .handler(limit)

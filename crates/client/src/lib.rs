@@ -66,7 +66,7 @@ pub use error::{BuildError, ClientError, ErrorKind, TlsProblem};
 pub use events::{Event, EventStream};
 pub use queues::HealthBody;
 pub use request::{Request, Response};
-pub use steadfast_core::LogLevel;
+pub use steadfast_core::{Confirmation, LogLevel};
 pub use worker::{Context, JobError, JobKind, StopReason, Worker, WorkerBuilder, WorkerError};
 
 #[cfg(feature = "log-layer")]

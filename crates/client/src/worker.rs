@@ -25,6 +25,7 @@ use std::{fmt, io, sync::Arc, thread, time::Duration};
 
 use serde::Serialize;
 use steadfast_api::{ClaimJobsRequest, ClaimSession, WorkerInfo};
+use steadfast_core::Confirmation;
 use tokio::{
     runtime::{Builder, Handle},
     sync::{oneshot, watch},
@@ -176,6 +177,21 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
         self
     }
 
+    /// An `async fn(J, Context<S>) -> Result<Confirmation, JobError>`, which says whether the last
+    /// attempt of a job of `J`'s kind took effect. Jobs created with `confirm` ask it after an end
+    /// that leaves that open, before anything is repeated. An error is an unknown answer.
+    pub fn confirm<J, F, Fut>(mut self, function: F) -> Self
+    where
+        J: JobKind,
+        F: Fn(J, Context<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Confirmation, JobError>> + Send + 'static,
+    {
+        if !self.handlers.add_confirm(function, self.state.clone()) {
+            self.twice = Some(J::KIND);
+        }
+        self
+    }
+
     /// How many handlers run at once; 10 by default.
     pub fn concurrency(mut self, count: usize) -> Self {
         self.concurrency = count;
@@ -269,7 +285,9 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     fn check(&self) -> Result<(), WorkerError> {
         let kinds = self.handlers.kinds().len();
         let wrong = if let Some(kind) = self.twice {
-            format!("two handlers for {kind}: each kind must have only one handler")
+            format!(
+                "two handlers for {kind}: each kind must have only one handler and one confirm function"
+            )
         } else if kinds == 0 {
             "the worker has no handlers: add one with handler(…)".to_owned()
         } else if kinds > KINDS_MAX {
@@ -307,6 +325,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
                 worker: name.clone(),
                 queues: self.queues,
                 kinds: self.handlers.kinds(),
+                confirms: self.handlers.confirms(),
                 max: None,
                 lease: self.lease.map(Into::into),
                 wait: Some(CLAIM_WAIT.into()),

@@ -6,7 +6,10 @@
 mod words;
 
 use crate::{
-    job::attempt::{Attempt, DecidedBy, Decision},
+    job::{
+        attempt::{Attempt, DecidedBy, Decision},
+        confirm::{ConfirmAnswer, QuestionRecord},
+    },
     policy::{Backoff, DelaySource, Jitter, RetryDelay, RetryPolicy},
     state::EndReason,
 };
@@ -17,15 +20,43 @@ pub use words::{brief, shorten, thousands, whole_second, with_most_recent, witho
 /// The decision after an attempt as a sentence; `None` for a success.
 pub fn decision(attempt: &Attempt) -> Option<String> {
     let decision = attempt.decision.as_ref()?;
-    if let Some(delay) = &decision.delay {
-        return Some(format!(
-            "{} in {}: {}.",
-            capitalised(&retry_name(decision)),
-            brief(delay.jittered),
-            delay_origin(decision, delay)
-        ));
+    let Some(question) = &decision.question else {
+        return Some(next_step(attempt, decision));
+    };
+    let answer = answer(question);
+    Some(match question.answer {
+        ConfirmAnswer::Done => answer,
+        _ => format!("{answer} {}", next_step(attempt, decision)),
+    })
+}
+
+/// What a question brought, as a sentence.
+fn answer(question: &QuestionRecord) -> String {
+    let detail = question.detail.as_ref();
+    match question.answer {
+        ConfirmAnswer::Done => "The attempt took effect, so the job has succeeded.".to_owned(),
+        ConfirmAnswer::NotDone => "The attempt did not take effect.".to_owned(),
+        ConfirmAnswer::Unknown => {
+            let detail = detail.map_or(String::new(), |detail| format!(" ({detail})"));
+            format!("It is still unknown whether the attempt took effect{detail}.")
+        }
     }
-    Some(match decision.decided_by {
+}
+
+fn next_step(attempt: &Attempt, decision: &Decision) -> String {
+    if let Some(delay) = &decision.delay {
+        let (wait, origin) = (brief(delay.jittered), delay_origin(decision, delay));
+        return match decision.decided_by {
+            DecidedBy::Question => {
+                format!("Asks in {wait} whether the attempt took effect: {origin}.")
+            }
+            _ => format!(
+                "{} in {wait}: {origin}.",
+                capitalised(&retry_name(decision))
+            ),
+        };
+    }
+    match decision.decided_by {
         DecidedBy::Policy => "Retried according to the policy.".to_owned(),
         DecidedBy::Rule => format!("Not retried: {} says fail.", rule_name(decision)),
         DecidedBy::NonRetryable => {
@@ -52,6 +83,10 @@ pub fn decision(attempt: &Attempt) -> Option<String> {
             "Not retried: an AT_MOST_ONCE job starts only once, regardless of its policy."
                 .to_owned()
         }
+        DecidedBy::OutcomeUnknown if decision.question.is_some() => {
+            "Not repeated: no further question is asked.".to_owned()
+        }
+        DecidedBy::Question => "The job asks whether the attempt took effect.".to_owned(),
         DecidedBy::OutcomeUnknown => "Not retried: it is unknown whether the attempt took effect, \
              and an AT_MOST_ONCE job starts only once."
             .to_owned(),
@@ -65,22 +100,34 @@ pub fn decision(attempt: &Attempt) -> Option<String> {
              as a retry."
                 .to_owned()
         }
-    })
+    }
 }
 
 /// The decision after an attempt in a few words: `retry 1 of 3 in 2s (Retry-After)`; `None` for
 /// a success.
 pub fn decision_brief(attempt: &Attempt) -> Option<String> {
     let decision = attempt.decision.as_ref()?;
+    let question = decision.question.as_ref().map(|it| it.answer);
+    if question == Some(ConfirmAnswer::Done) {
+        return Some("answered done".to_owned());
+    }
+    let next = next_step_brief(attempt, decision);
+    Some(match question {
+        Some(answer) => format!("answered {answer}, {next}"),
+        None => next,
+    })
+}
+
+fn next_step_brief(attempt: &Attempt, decision: &Decision) -> String {
     let Some(delay) = &decision.delay else {
-        return Some(match end_reason(decision.decided_by) {
+        return match end_reason(decision.decided_by) {
             Some(reason) => self::reason(reason).to_owned(),
             None => format!(
                 "{}{}",
                 decision.decided_by,
                 wait_until_next(attempt, decision)
             ),
-        });
+        };
     };
     let source = match delay.source {
         DelaySource::Policy => String::new(),
@@ -88,7 +135,7 @@ pub fn decision_brief(attempt: &Attempt) -> Option<String> {
         DelaySource::RetryAfter => format!(" ({})", delay.retry_after_header),
     };
     let wait = brief(delay.jittered);
-    Some(format!("{} in {wait}{source}", retry_name(decision)))
+    format!("{} in {wait}{source}", retry_name(decision))
 }
 
 /// Why a job ended without success, in a few words.
@@ -159,6 +206,9 @@ pub fn jitter_name(jitter: Jitter) -> &'static str {
 
 /// `retry 2 of 3`; records from before the budget was kept say `retry`.
 fn retry_name(decision: &Decision) -> String {
+    if decision.decided_by == DecidedBy::Question {
+        return "question".to_owned();
+    }
     match decision.budget {
         Some(budget) => format!(
             "retry {} of {}",

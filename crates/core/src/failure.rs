@@ -55,6 +55,13 @@ pub struct Failure {
     /// The worker that reported it says that no retry can cure it, whatever its class.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub permanent: bool,
+    /// It is certain that the request was not sent, or the work not begun: a repetition does nothing
+    /// twice, and there is nothing to ask.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsent: bool,
+    /// Set while it is open whether the attempt took effect: how often that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub questions: Option<u32>,
     /// The fingerprint, shared with failures of the same cause; set when it is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<FailureFingerprint>,
@@ -71,6 +78,8 @@ impl Failure {
             retry_after_header: LimitHeader::RETRY_AFTER,
             trace: None,
             permanent: false,
+            unsent: false,
+            questions: None,
             fingerprint: None,
         }
     }
@@ -111,6 +120,21 @@ impl Failure {
         self
     }
 
+    /// The same failure, of which it is known that nothing was sent or begun.
+    #[must_use]
+    pub fn into_unsent(mut self) -> Self {
+        self.unsent = true;
+        self
+    }
+
+    /// The same failure after `asked` questions whether the attempt took effect; `None` if that is
+    /// not open.
+    #[must_use]
+    pub(crate) fn with_questions(mut self, asked: Option<u32>) -> Self {
+        self.questions = asked;
+        self
+    }
+
     /// The same failure as the job itself keeps it.
     pub(crate) fn without_trace(&self) -> Self {
         Self {
@@ -121,6 +145,8 @@ impl Failure {
             retry_after_header: self.retry_after_header,
             trace: None,
             permanent: self.permanent,
+            unsent: self.unsent,
+            questions: self.questions,
             fingerprint: self.fingerprint,
         }
     }

@@ -1,6 +1,7 @@
 //! A job: what its creator asked for, which never changes by itself, and how far it has come.
 
 pub(crate) mod attempt;
+pub(crate) mod confirm;
 pub(crate) mod dependencies;
 mod extras;
 pub(crate) mod log;
@@ -168,6 +169,12 @@ impl JobProgress {
         self.attempt > self.attempts_before
     }
 
+    /// How often it was asked whether the last attempt took effect; `None` if that is not open.
+    pub fn questions_asked(&self) -> Option<u32> {
+        let failure = self.failure.as_ref().filter(|_| !self.state.is_final());
+        failure.and_then(|failure| failure.questions)
+    }
+
     /// Retries used up in the current budget.
     pub fn retries_used(&self) -> u32 {
         self.attempt
@@ -199,7 +206,9 @@ impl Job {
 
     /// Retries so far: attempts after the first of this retry budget.
     pub fn retry_count(&self) -> u32 {
-        self.progress.retries_used()
+        let attempts = self.attempt_number();
+        let of_budget = attempts.saturating_sub(self.progress.attempts_before);
+        of_budget.saturating_sub(1)
     }
 
     /// Whether the job ended `failed` and no person has dealt with it yet.

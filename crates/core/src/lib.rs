@@ -97,6 +97,7 @@ pub use job::{
         Attempt, AttemptStatus, Claim, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget,
         StaleFence,
     },
+    confirm::{AnswerPattern, ConfirmAnswer, ConfirmSettings, Confirmation, QuestionRecord},
     dependencies::{
         DependantDecision, Dependencies, OnFailure, PrerequisiteCounts, PrerequisiteState,
         blocked_run_at,

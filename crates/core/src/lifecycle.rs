@@ -5,6 +5,7 @@
 //! the product decides a state: stores write what these two return.
 
 pub(crate) mod command;
+mod question;
 pub(crate) mod transition;
 
 use std::time::Duration;
@@ -19,10 +20,14 @@ use crate::{
         attempt::{
             Attempt, AttemptStatus, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget,
         },
+        confirm::{ConfirmAnswer, QuestionRecord},
         tally::Tally,
         webhook::EventType,
     },
-    lifecycle::transition::{Guard, Transition},
+    lifecycle::{
+        question::QuestionResult,
+        transition::{Guard, Transition},
+    },
     limits,
     policy::{DelayInput, Dice, RuleAction},
     state::{EndReason, Guarantee},
@@ -65,18 +70,76 @@ fn is_failure(transition: &Transition) -> bool {
 }
 
 fn decide(ended: &EndedAttempt, dice: Dice) -> Transition {
+    if let Some(result) = question::result_of(ended) {
+        let about = question::attempt_in_question(ended);
+        let verdict = after_question(&about, &result, dice);
+        return verdict.transition(&about, Some(result.record()));
+    }
     let verdict = match &ended.outcome {
         Outcome::Success { .. } => Verdict::Succeed,
-        Outcome::Failure { failure, .. } => retry_or_give_up(ended, within_limits(failure), dice),
+        Outcome::Failure { failure, .. } => {
+            ask_or(ended, within_limits(failure), dice, retry_or_give_up)
+        }
+        Outcome::Answered { .. } => {
+            let message = "the attempt was no question, but was reported as answered";
+            let failure = Failure::new(FailureClass::VALIDATION, message);
+            retry_or_give_up(ended, failure, dice)
+        }
         Outcome::Lost => lost(ended, dice),
         Outcome::Snoozed(delay) => snoozed(ended, *delay, dice),
         Outcome::Cancelled { message } => {
             let failure = Failure::new(FailureClass::named("cancelled"), message);
             Verdict::end(EndReason::Cancelled, Some(failure))
         }
-        Outcome::Released { started } => released(ended, *started),
+        Outcome::Released { started } => released(ended, *started, dice),
     };
-    verdict.transition(ended)
+    verdict.transition(ended, None)
+}
+
+/// Asks if the attempt may have taken effect all the same; decides `otherwise` if not.
+fn ask_or(
+    ended: &EndedAttempt,
+    failure: Failure,
+    dice: Dice,
+    otherwise: fn(&EndedAttempt, Failure, Dice) -> Verdict,
+) -> Verdict {
+    if question::is_opened_by(&ended.job, &failure)
+        && let Some(decision) = question::next(ended, 0, None, elapsed(ended), dice)
+    {
+        return Verdict::Ask(failure.with_questions(Some(0)), decision);
+    }
+    otherwise(ended, failure, dice)
+}
+
+/// What follows a question about an attempt. `about` is that attempt.
+fn after_question(about: &EndedAttempt, result: &QuestionResult, dice: Dice) -> Verdict {
+    let progress = &about.job.progress;
+    let failure = progress.failure.clone();
+    let failure = failure.unwrap_or_else(|| Failure::new(FailureClass::LOST, ""));
+    let asked = failure.questions.unwrap_or(0).saturating_add(1);
+    let failure = failure.with_questions(None);
+    match result.answer {
+        ConfirmAnswer::Done => Verdict::Succeed,
+        ConfirmAnswer::NotDone => retry_or_give_up(about, failure, dice),
+        ConfirmAnswer::Unknown if progress.cancel_requested => {
+            Verdict::end(EndReason::Cancelled, Some(failure))
+        }
+        ConfirmAnswer::Unknown => {
+            let why = result.failure.as_ref();
+            match question::next(about, asked, why, elapsed(about), dice) {
+                Some(decision) => Verdict::Ask(failure.with_questions(Some(asked)), decision),
+                None => Verdict::end(EndReason::OutcomeUnknown, Some(failure)),
+            }
+        }
+    }
+}
+
+/// How long ago the first attempt of the budget started, without the time for which the destination
+/// was held.
+fn elapsed(ended: &EndedAttempt) -> Duration {
+    let EndedAttempt { job, at: now, .. } = ended;
+    let elapsed = now.since(job.progress.first_started_at.unwrap_or(*now));
+    elapsed.saturating_sub(ended.held)
 }
 
 /// The fields of a failure are public, so that its constructors alone cannot keep the limits.
@@ -96,6 +159,8 @@ enum Verdict {
     Succeed,
     /// Wait for another attempt because this one failed.
     Retry(Failure, Decision, Timestamp),
+    /// Wait for a question whether this attempt took effect.
+    Ask(Failure, Decision),
     /// Wait again, and do not count this attempt.
     Uncount(DecidedBy, Timestamp),
     End {
@@ -131,9 +196,10 @@ fn retry_or_give_up(ended: &EndedAttempt, failure: Failure, dice: Dice) -> Verdi
     if action.is_none() && failure.is_permanent() {
         return give_up(EndReason::NonRetryable);
     }
-    let elapsed = now.since(progress.first_started_at.unwrap_or(*now));
-    let elapsed = elapsed.saturating_sub(ended.held);
-    if let Some(reason) = job.policy.end_reason(progress.retries_used(), elapsed) {
+    if let Some(reason) = job
+        .policy
+        .end_reason(progress.retries_used(), elapsed(ended))
+    {
         return give_up(reason);
     }
 
@@ -158,6 +224,7 @@ fn retry_or_give_up(ended: &EndedAttempt, failure: Failure, dice: Dice) -> Verdi
         delay: Some(delay),
         next_run_at: Some(run_at),
         budget: Some(RetryBudget::of(job)),
+        question: None,
     };
     Verdict::Retry(failure, decision, run_at)
 }
@@ -167,7 +234,7 @@ fn lost(ended: &EndedAttempt, dice: Dice) -> Verdict {
         let timeout = explain::brief(timeout);
         let message = format!("the attempt did not end within {timeout}");
         let failure = Failure::new(FailureClass::TIMEOUT, message);
-        return retry_or_give_up(ended, failure, dice);
+        return ask_or(ended, failure, dice, retry_or_give_up);
     }
     let worker = ended.job.progress.worker.as_ref();
     let message = match worker {
@@ -175,10 +242,15 @@ fn lost(ended: &EndedAttempt, dice: Dice) -> Verdict {
         None => "the lease expired; its holder may have died".to_owned(),
     };
     let failure = Failure::new(FailureClass::LOST, message);
-    match ended.job.guarantee {
-        Guarantee::AtMostOnce => Verdict::end(EndReason::OutcomeUnknown, Some(failure)),
-        Guarantee::AtLeastOnce => retry_or_give_up(ended, failure, dice),
-    }
+    let otherwise = match ended.job.guarantee {
+        Guarantee::AtMostOnce => |_: &_, failure, _| outcome_unknown(failure),
+        Guarantee::AtLeastOnce => retry_or_give_up,
+    };
+    ask_or(ended, failure, dice, otherwise)
+}
+
+fn outcome_unknown(failure: Failure) -> Verdict {
+    Verdict::end(EndReason::OutcomeUnknown, Some(failure))
 }
 
 /// The timeout, if it is what ended the lease. A worker's lease is cut to end with it; the lease
@@ -191,7 +263,7 @@ fn timeout_of_lease(job: &Job) -> Option<Duration> {
 
 fn snoozed(ended: &EndedAttempt, delay: Duration, dice: Dice) -> Verdict {
     let EndedAttempt { job, at: now, .. } = ended;
-    if job.guarantee == Guarantee::AtMostOnce {
+    if job.guarantee == Guarantee::AtMostOnce && !job.is_question() {
         let message = "snoozed, but an AT_MOST_ONCE job cannot start again";
         let failure = Failure::new(FailureClass::ERROR, message);
         return retry_or_give_up(ended, failure, dice);
@@ -208,18 +280,25 @@ fn snoozed(ended: &EndedAttempt, delay: Duration, dice: Dice) -> Verdict {
     Verdict::Uncount(DecidedBy::Snoozed, run_at)
 }
 
-fn released(ended: &EndedAttempt, started: bool) -> Verdict {
+fn released(ended: &EndedAttempt, started: bool, dice: Dice) -> Verdict {
     let job = &ended.job;
-    if started && job.guarantee == Guarantee::AtMostOnce {
-        let message = "released before the attempt ended";
-        let failure = Failure::new(FailureClass::LOST, message);
-        return Verdict::end(EndReason::OutcomeUnknown, Some(failure));
+    let given_back = |ended: &EndedAttempt, _, _| {
+        if ended.job.progress.cancel_requested {
+            return Verdict::end(EndReason::Cancelled, None);
+        }
+        // With its old time, the job keeps its position among those that are due.
+        Verdict::Uncount(DecidedBy::Released, ended.job.progress.run_at)
+    };
+    let message = "released before the attempt ended";
+    let failure = Failure::new(FailureClass::LOST, message);
+    match job.guarantee {
+        // No part of the work was done.
+        _ if !started || job.is_question() => given_back(ended, failure, dice),
+        Guarantee::AtMostOnce => ask_or(ended, failure, dice, |_, failure, _| {
+            outcome_unknown(failure)
+        }),
+        Guarantee::AtLeastOnce => ask_or(ended, failure, dice, given_back),
     }
-    if job.progress.cancel_requested {
-        return Verdict::end(EndReason::Cancelled, None);
-    }
-    // With its old time, the job keeps its position among those that are due.
-    Verdict::Uncount(DecidedBy::Released, job.progress.run_at)
 }
 
 impl Verdict {
@@ -231,13 +310,14 @@ impl Verdict {
         }
     }
 
-    fn transition(self, ended: &EndedAttempt) -> Transition {
+    /// `question` is what it brought, if it was one.
+    fn transition(self, ended: &EndedAttempt, question: Option<QuestionRecord>) -> Transition {
         let EndedAttempt { job, outcome, .. } = ended;
         let mut to = job.progress.clone();
         to.lease_until = None;
         to.worker = None;
         to.cancel_requested = false;
-        let (mut failure, decision) = self.apply(ended, &mut to);
+        let (mut failure, mut decision) = self.apply(ended, &mut to);
         // A handler that cancels its job has not failed.
         let is_cancel = matches!(outcome, Outcome::Cancelled { .. });
         if let Some(failure) = failure.as_mut().filter(|_| !is_cancel) {
@@ -248,6 +328,12 @@ impl Verdict {
         // A job is read, listed and sent far more often than its attempts.
         let without_trace = failure.as_ref().map(Failure::without_trace);
         to.failure = without_trace.or(to.failure);
+        if question.is_some() {
+            // The failure of the attempt is on record, and counted.
+            failure = failure.filter(|_| to.state != Waiting);
+            let by_question = || Decision::by(DecidedBy::Question);
+            decision.get_or_insert_with(by_question).question = question;
+        }
         let record = record(ended, failure, decision);
         let observation = FailureObservation::of(ended, record.as_ref(), &to).map(Box::new);
         Transition {
@@ -290,6 +376,12 @@ impl Verdict {
                 to.last_delay = decision.delay.as_ref().map(|delay| delay.jittered);
                 (Some(failure), Some(decision))
             }
+            Self::Ask(failure, decision) => {
+                to.state = Waiting;
+                to.run_at = decision.next_run_at.unwrap_or(ended.at);
+                to.last_delay = decision.delay.as_ref().map(|delay| delay.jittered);
+                (Some(failure), Some(decision))
+            }
             Self::Uncount(decided_by, run_at) => {
                 to.state = Waiting;
                 to.run_at = run_at;
@@ -310,7 +402,7 @@ impl Verdict {
                 };
                 to.finished_at = Some(ended.at);
                 to.reason = Some(reason);
-                if ended.outcome == (Outcome::Released { started: false }) {
+                if is_uncounted(ended) {
                     uncount(to);
                 }
                 let mut decision = Decision::by(reason.into());
@@ -319,6 +411,16 @@ impl Verdict {
                 (failure, Some(decision))
             }
         }
+    }
+}
+
+/// Whether nothing was run though the claim counted it: it was given back, or was a question that
+/// was given back.
+fn is_uncounted(ended: &EndedAttempt) -> bool {
+    match ended.outcome {
+        Outcome::Released { started } => !started || ended.job.is_question(),
+        Outcome::Snoozed(_) | Outcome::Cancelled { .. } => ended.job.is_question(),
+        _ => false,
     }
 }
 
@@ -344,12 +446,20 @@ fn record(
     let status = match outcome {
         // A snooze that is not granted is a failure.
         Outcome::Snoozed(_) if failure.is_some() => AttemptStatus::Failed,
+        // Nor is an answer to no question.
+        Outcome::Answered { .. } => AttemptStatus::Failed,
         // So is an attempt that took too long; its worker may well be alive.
         Outcome::Lost if timeout_of_lease(job).is_some() => AttemptStatus::Failed,
         _ => outcome.status()?,
     };
+    let status = match decision.as_ref().and_then(|it| it.question.as_ref()) {
+        Some(_) => AttemptStatus::Asked,
+        None => status,
+    };
     let output = match outcome {
-        Outcome::Success { output } | Outcome::Failure { output, .. } => output.clone(),
+        Outcome::Success { output }
+        | Outcome::Failure { output, .. }
+        | Outcome::Answered { output, .. } => output.clone(),
         _ => None,
     };
     let progress = &job.progress;

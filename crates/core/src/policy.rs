@@ -25,6 +25,7 @@ pub use delay::{DelaySource, Dice, RetryDelay};
 pub use patch::PolicyPatch;
 pub use preset::Preset;
 pub use preview::{DelayRange, Preview, PreviewRow};
+pub(crate) use rule::{OneOrMany, glob};
 pub use rule::{RetryRule, RuleAction, RuleMatch, StatusRange};
 pub use shorthands::Shorthands;
 

@@ -77,9 +77,10 @@ impl RecordedAttempt {
                     failure: Arc::new(failure.without_trace()),
                 })
             }
-            AttemptStatus::Snoozed | AttemptStatus::Released | AttemptStatus::Cancelled => {
-                return None;
-            }
+            AttemptStatus::Snoozed
+            | AttemptStatus::Released
+            | AttemptStatus::Cancelled
+            | AttemptStatus::Asked => return None,
         };
         let decision = record.decision.as_ref();
         let is_retried = decision.is_some_and(|decision| decision.next_run_at.is_some());

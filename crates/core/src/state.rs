@@ -81,7 +81,8 @@ string_enum! {
         ExpiredUnstarted = "expired_unstarted",
         /// A job that it waited for ended without success.
         PrerequisiteFailed = "prerequisite_failed",
-        /// The attempt of an AT_MOST_ONCE job was lost: it may or may not have taken effect.
+        /// An attempt may or may not have taken effect: that of an AT_MOST_ONCE job was lost, or the
+        /// question about it was never answered.
         OutcomeUnknown = "outcome_unknown",
     }
 }

@@ -9,8 +9,8 @@ use std::{
 use opentelemetry::{global::BoxedTracer, trace::Tracer};
 use serde::Serialize;
 use steadfast_core::{
-    Gate, GateId, GateLimits, GatePatch, GateScope, Invalid, Kind, PolicyPatch, Queue, Tenant,
-    Timestamp, WorkerName, limits::PAYLOAD_BYTES_MAX,
+    Confirmation, Gate, GateId, GateLimits, GatePatch, GateScope, Invalid, Kind, PolicyPatch,
+    Queue, Tenant, Timestamp, WorkerName, limits::PAYLOAD_BYTES_MAX,
 };
 use steadfast_store::{ClaimRequest, GateSettings, Store};
 use tokio::sync::Semaphore;
@@ -20,7 +20,7 @@ use crate::{
     attempt::{
         context::Context,
         executor::Executor,
-        handler::{Handler, Handlers, TypedHandler},
+        handler::{Handler, Handlers, TypedConfirm, TypedHandler},
         job_error::JobError,
         settle::Settler,
     },
@@ -127,13 +127,41 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         self
     }
 
+    /// An `async fn(J, Context<S>) -> Result<Confirmation, JobError>`, which says whether the last
+    /// attempt of a job of `J`'s kind took effect. Jobs with
+    /// [`confirm`](crate::JobRequest::confirm) ask it after an end that leaves that open, before
+    /// anything is repeated. An error is an unknown answer.
+    #[must_use]
+    pub fn confirm<J, F, Fut>(self, function: F) -> Self
+    where
+        J: JobKind,
+        F: Fn(J, Context<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Confirmation, JobError>> + Send + 'static,
+    {
+        let confirm = TypedHandler::new(function, self.state.clone());
+        self.raw_confirm(J::KIND, Arc::new(TypedConfirm(confirm)))
+    }
+
+    /// Anything else that answers for a handler of this kind, with
+    /// [`Outcome::Answered`](steadfast_core::Outcome::Answered).
+    #[must_use]
+    pub fn raw_confirm(mut self, kind: &str, confirm: Arc<dyn Handler>) -> Self {
+        self.handlers = self.handlers.and_then(|mut handlers| {
+            handlers.add_confirm(kind, confirm)?;
+            Ok(handlers)
+        });
+        self
+    }
+
     /// Runs HTTP jobs and delivers webhooks, all of them through this [`Outbound`](crate::http::Outbound).
     #[cfg(feature = "http")]
     #[must_use]
     pub fn outbound(self, outbound: crate::http::Outbound) -> Self {
         let webhooks = crate::http::WebhookHandler::new(outbound.clone());
+        let confirm = crate::http::HttpConfirm::new(outbound.clone());
         let http = crate::http::HttpHandler::new(outbound);
         self.raw_handler(Kind::http().as_str(), Arc::new(http))
+            .raw_confirm(Kind::http().as_str(), Arc::new(confirm))
             .raw_handler(Kind::webhook().as_str(), Arc::new(webhooks))
             .kind_retry(Kind::http().as_str(), steadfast_core::Preset::Http)
             .kind_retry(Kind::webhook().as_str(), steadfast_core::Preset::Webhook)

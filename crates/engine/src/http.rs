@@ -10,8 +10,8 @@
 //! * `connect`: name → checked address → TCP → TLS. `lookup`: names, in threads of our own. `pool`: connections kept for the next call.
 //! * `call`: one request and its response, within one time limit. `response`: what is recorded of
 //!   it. `trace`: which phase it is in. `call_span`: its span of OpenTelemetry.
-//! * `request`: the payload of a job of kind `http`. `job`: its handler. `secrets`: values that
-//!   its headers name.
+//! * `request`: the payload of a job of kind `http`. `job`: its handler. `confirm`: the question
+//!   whether its last request took effect. `secrets`: values that their headers name.
 //! * `qstash`: jobs that are messages of QStash: how they are signed, and their callbacks.
 //! * `webhook`: the handler of deliveries. `signature`: how they are signed.
 
@@ -27,6 +27,7 @@ mod pool;
 mod response;
 mod trace;
 
+mod confirm;
 mod job;
 pub mod qstash;
 mod request;
@@ -36,6 +37,8 @@ mod webhook;
 
 pub use address::{AddressPolicy, BlockedAddress, OutboundRules};
 pub use call::{Outbound, OutboundBuilder};
+pub use confirm::HttpConfirm;
+pub(crate) use confirm::check_question;
 pub use connect::Resolver;
 pub use job::HttpHandler;
 pub use lookup::SystemResolver;

@@ -70,7 +70,7 @@ pub use config::EngineConfig;
 pub use documents::{
     cache::{DocumentCache, decode_documents},
     node_state::NodeState,
-    secrets::{payload_secrets, secret_references},
+    secrets::{confirm_secrets, payload_secrets, secret_references},
 };
 pub use engine::Engine;
 pub use inflight::signals::StopReason;

@@ -461,8 +461,13 @@ impl NodeHandle {
         let page = PageRequest::first(limits::REPEATED_SETTLEMENT_MAX);
         let owner = AttemptOwner::Job(stale.job);
         let attempts = self.store.list_attempts(owner, page).await?.items;
+        let is_same = |recorded| match (recorded, status) {
+            // Of a question, a success is an answer, and so is a failure.
+            (AttemptStatus::Asked, Some(AttemptStatus::Success | AttemptStatus::Failed)) => true,
+            (recorded, status) => Some(recorded) == status,
+        };
         Ok(attempts
             .iter()
-            .any(|attempt| attempt.fence == stale.requested && Some(attempt.status) == status))
+            .any(|attempt| attempt.fence == stale.requested && is_same(attempt.status)))
     }
 }

@@ -9,8 +9,8 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    Attempt, AttemptStatus, EndReason, EndedAttempt, Failure, FailureClass, Job, JobId, JobState,
-    Kind, Queue, Tenant, Timestamp, Transition,
+    Attempt, AttemptStatus, ConfirmAnswer, EndReason, EndedAttempt, Failure, FailureClass, Job,
+    JobId, JobState, Kind, Queue, Tenant, Timestamp, Transition,
 };
 use tokio::{
     sync::{Notify, broadcast},
@@ -52,6 +52,9 @@ pub struct AttemptEnd {
     pub took: Duration,
     /// The class of its failure, if it failed.
     pub class: Option<FailureClass>,
+    /// The answer, if it was a question whether the last attempt took effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<ConfirmAnswer>,
 }
 
 /// A callback for every notice, called on the thread on which it happens.
@@ -76,6 +79,9 @@ pub enum JobEvent {
         late: Duration,
         /// The delay before it, if it is a retry.
         backoff: Option<Duration>,
+        /// Whether it is a question whether the last attempt took effect.
+        #[serde(default)]
+        is_question: bool,
     },
     /// The job succeeded.
     Succeeded,
@@ -89,6 +95,13 @@ pub enum JobEvent {
     /// The handler asked to be called later; the attempt does not count.
     Snoozed {
         /// When the next attempt is due.
+        next_run_at: Timestamp,
+    },
+    /// It was asked whether the last attempt took effect, and the job goes on.
+    Asked {
+        /// The answer.
+        answer: ConfirmAnswer,
+        /// When the next question or attempt is due.
         next_run_at: Timestamp,
     },
     /// The attempt was given back uncounted; another node may take the job at once.
@@ -254,7 +267,7 @@ pub fn of_attempt(job: &Job, event: JobEvent) -> Notice {
         tenant: job.tenant.clone(),
         queue: job.queue.clone(),
         kind: job.kind.clone(),
-        attempt: job.progress.attempt,
+        attempt: job.attempt_number(),
         ended: None,
         event,
     }
@@ -267,6 +280,7 @@ impl AttemptEnd {
             status: record.status,
             took: record.duration(),
             class: failure.map(|failure| failure.class.clone()),
+            answer: record.answer(),
         }
     }
 }
@@ -285,6 +299,14 @@ impl JobEvent {
         let next_run_at = to.run_at;
         let record = transition.record.as_ref();
         let failure = record.and_then(|record| record.failure.clone());
+        if let Some(answer) = record.and_then(Attempt::answer)
+            && to.state == JobState::Waiting
+        {
+            return Self::Asked {
+                answer,
+                next_run_at,
+            };
+        }
         match (to.state, failure) {
             (JobState::Succeeded, _) => Self::Succeeded,
             (JobState::Failed, failure) => Self::Failed {

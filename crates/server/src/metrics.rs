@@ -16,7 +16,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, histogram::Histogram, info::Info},
     registry::Registry,
 };
-use steadfast_core::{AttemptStatus, EndReason, FailureClass, Kind, Queue, Tenant};
+use steadfast_core::{AttemptStatus, ConfirmAnswer, EndReason, FailureClass, Kind, Queue, Tenant};
 use steadfast_engine::{CreateResult, JobEvent, Notice, Observer};
 use tokio::time::Instant;
 
@@ -165,11 +165,16 @@ impl Default for Metrics {
 impl Observer for Metrics {
     fn notice(&self, notice: &Notice) {
         let lane = self.lane(&notice.tenant, &notice.queue, &notice.kind);
-        if let JobEvent::Started { late, backoff } = &notice.event {
+        if let JobEvent::Started {
+            late,
+            backoff,
+            is_question,
+        } = &notice.event
+        {
             self.start_latency.note(&notice.tenant, *late);
             lane.started.inc();
             lane.lateness.observe(late.as_secs_f64());
-            if notice.attempt > 1 {
+            if notice.attempt > 1 && !is_question {
                 lane.retries.inc();
                 if let Some(backoff) = backoff {
                     lane.backoff.observe(backoff.as_secs_f64());
@@ -192,6 +197,7 @@ impl Observer for Metrics {
                 let is_ours = FailureClass::KNOWN.contains(class);
                 if is_ours { class.as_str() } else { OTHER }
             });
+            let known = end.answer.map(ConfirmAnswer::as_str).or(known);
             let labels = AttemptLabels {
                 tenant: lane.labels.tenant.clone(),
                 queue: lane.labels.queue.clone(),
@@ -217,6 +223,7 @@ fn outcome(status: AttemptStatus) -> &'static str {
         AttemptStatus::Snoozed => "snoozed",
         AttemptStatus::Cancelled => "cancelled",
         AttemptStatus::Released => "released",
+        AttemptStatus::Asked => "asked",
     }
 }
 

@@ -43,6 +43,10 @@ pub struct ExpectedJob {
     pub on_failure: Option<OnFailure>,
     /// Those that it was made to wait for; of deleted ones, whether they had succeeded.
     pub after: BTreeMap<JobId, Option<bool>>,
+    /// It is open whether its last attempt took effect: the next claim is a question.
+    pub is_question: bool,
+    /// It was answered that its last attempt took effect, and no person has retried it since.
+    pub is_confirmed: bool,
     /// It waits for others.
     pub is_blocked: bool,
     pub batch: Option<BatchId>,
@@ -56,6 +60,8 @@ pub struct ExpectedClaim {
     /// Its index in the history.
     pub index: usize,
     pub starts: u32,
+    /// It is a question, which does not run the job.
+    pub is_question: bool,
     /// For how long its destination was held since the first attempt, as the claimant knew it.
     pub held: Duration,
     /// The record with which it was settled, where that leaves one.
@@ -93,6 +99,8 @@ impl ExpectedJob {
             has_snoozed: false,
             on_failure: job.on_failure(),
             after: BTreeMap::new(),
+            is_question: job.is_question(),
+            is_confirmed: false,
             is_blocked: false,
             batch: None,
             claims: BTreeMap::new(),
@@ -124,6 +132,7 @@ impl ExpectedJob {
         self.max_retries = job.policy.max_retries().max(self.used);
         self.run_at = job.progress.run_at;
         self.state = job.progress.state;
+        self.is_question = job.is_question();
         self.cancel_requested = job.progress.cancel_requested;
         self.finished_at = job.progress.finished_at;
         self.resolved_at = job.progress.resolved_at;

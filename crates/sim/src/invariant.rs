@@ -37,6 +37,7 @@ invariants! {
     TenantsApart = "no tenant sees another's row",
     SettledStays = "a settled attempt is never run again",
     StepsOnce = "steps that succeeded do not run again",
+    QuestionsRunNothing = "a question does not run its job, and nothing runs after the answer done",
     AllEnds = "after faults end, every job reaches an end within a bounded time",
     RunningLimited = "no more attempts run at once than a gate allows",
     StartsLimited = "no more attempts start in any window than a rate allows",

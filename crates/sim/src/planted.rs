@@ -85,6 +85,8 @@ bugs! {
     SettledAgain breaks SettledStays: "some successes are forgotten",
     ClaimedTwice breaks SettledStays: "one claim is given to two",
     StepForgotten breaks StepsOnce: "the result of a step is forgotten",
+    QuestionRunsJob breaks QuestionsRunNothing: "a question is forgotten, and the job runs instead",
+    ConfirmedAgain breaks QuestionsRunNothing: "a job whose attempt was confirmed waits again",
     NothingExpires breaks AllEnds: "lost leases are not looked after",
     OneTooManyRuns breaks RunningLimited: "a gate lets one more run than it may",
     LostNotCounted breaks RunningLimited: "an attempt whose lease has expired does not count",

@@ -13,7 +13,8 @@ use async_trait::async_trait;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    Destination, Failure, FailureClass, Job, Kind, Outcome, Payload, StepName, TargetQuota,
+    ConfirmAnswer, Confirmation, Destination, Failure, FailureClass, Job, Kind, Outcome, Payload,
+    StepName, TargetQuota,
 };
 use steadfast_engine::{
     AttemptContext, Context, EngineBuilder, Handler, JobError, JobKind, JobRequest, Notice,
@@ -121,7 +122,13 @@ impl Script {
             .state(self.clone())
             .handler(|_: X, context| act(context))
             .handler(|_: Y, context| act(context))
+            .confirm(|_: X, context| confirm(context))
+            .confirm(|_: Y, context| confirm(context))
             .raw_handler(Kind::http().as_str(), deliver.clone())
+            .raw_confirm(
+                Kind::http().as_str(),
+                Arc::new(AnswerQuestion(self.clone())),
+            )
             .raw_handler(Kind::webhook().as_str(), deliver)
             .observer(Arc::new(PanickingObserver(self.clone())))
     }
@@ -145,6 +152,15 @@ impl Script {
             88..94 => End::Panic,
             _ if job.timeout.is_some() => End::Hang,
             _ => End::Succeed,
+        }
+    }
+
+    /// The answer to a question: mostly there is one.
+    pub fn answer(&self) -> ConfirmAnswer {
+        match self.random.lock().unwrap().random_range(0..10) {
+            0..4 => ConfirmAnswer::Done,
+            4..7 => ConfirmAnswer::NotDone,
+            _ => ConfirmAnswer::Unknown,
         }
     }
 
@@ -222,6 +238,44 @@ async fn act(context: Context<Arc<Script>>) -> Result<(), JobError> {
             Outcome::Failure { failure, .. } => Err(JobError::Failure(failure)),
             _ => Ok(()),
         },
+    }
+}
+
+async fn confirm(context: Context<Arc<Script>>) -> Result<Confirmation, JobError> {
+    let script = context.state();
+    let end = script.clock.now().plus(script.time());
+    while script.clock.now() < end {
+        if context.stop_reason().is_some() {
+            return Err(JobError::Release);
+        }
+        pause().await;
+    }
+    if script.chance(10) {
+        return Err(JobError::failure("flaky", "the books are closed"));
+    }
+    Ok(match script.answer() {
+        ConfirmAnswer::Done => Confirmation::done(),
+        ConfirmAnswer::NotDone => Confirmation::NotDone,
+        ConfirmAnswer::Unknown => Confirmation::Unknown,
+    })
+}
+
+/// Answers for calls.
+struct AnswerQuestion(Arc<Script>);
+
+#[async_trait]
+impl Handler for AnswerQuestion {
+    async fn handle(&self, _: AttemptContext) -> Outcome {
+        pause().await;
+        answered(self.0.answer())
+    }
+}
+
+pub fn answered(answer: ConfirmAnswer) -> Outcome {
+    Outcome::Answered {
+        answer,
+        output: None,
+        failure: None,
     }
 }
 

@@ -219,13 +219,13 @@ pub mod job {
 
     #[doc(inline)]
     pub use steadfast_core::{
-        Attempt, AttemptForecast, AttemptStatus, BatchCounts, BatchId, BatchJobFilter, BatchName,
-        BatchStatus, CommandRefusal, ConflictAction, Debounce, EndReason, ExpiryAction, Failure,
-        FailureClass, Fence, Guarantee, IdempotencyKey, Job, JobCommand, JobEdit, JobExtras, JobId,
-        JobLabel, JobProgress, JobState, LogLevel, NewJob, NewJobExtras, OnFailure,
-        PrerequisiteState, Priority, RefusalReason, RunAt, ScheduledRun, StartBefore,
-        StartDeadline, Tags, Tally, Traceparent, Unique, UniqueConflict, UniqueKey, UniqueResult,
-        UniqueScope,
+        AnswerPattern, Attempt, AttemptForecast, AttemptStatus, BatchCounts, BatchId,
+        BatchJobFilter, BatchName, BatchStatus, CommandRefusal, ConfirmAnswer, ConfirmSettings,
+        Confirmation, ConflictAction, Debounce, EndReason, ExpiryAction, Failure, FailureClass,
+        Fence, Guarantee, IdempotencyKey, Job, JobCommand, JobEdit, JobExtras, JobId, JobLabel,
+        JobProgress, JobState, LogLevel, NewJob, NewJobExtras, OnFailure, PrerequisiteState,
+        Priority, QuestionRecord, RefusalReason, RunAt, ScheduledRun, StartBefore, StartDeadline,
+        Tags, Tally, Traceparent, Unique, UniqueConflict, UniqueKey, UniqueResult, UniqueScope,
     };
     #[doc(inline)]
     pub use steadfast_engine::{

@@ -121,8 +121,18 @@ const (
 	AlertUnitNodes   AlertUnit = "nodes"
 )
 
+// AnswerPattern: Responses with one meaning. `notDone` is compared first, and is status 404 and 410
+// by default; `done` is status 2xx by default. Any other response is `unknown`.
+type AnswerPattern struct {
+	// Pattern for the whole body; * matches any characters
+	Body   string `json:"body,omitzero"`
+	Status any    `json:"status,omitzero"`
+}
+
 // Attempt: One attempt and its retry decision.
 type Attempt struct {
+	// The answer, if this was no attempt but a question whether attempt number `attempt` took effect.
+	Answer ConfirmAnswer `json:"answer,omitzero"`
 	// Number of the attempt, from 1, including attempts before a manual retry.
 	Attempt int `json:"attempt"`
 	// Attempts of earlier retry budgets of the job.
@@ -196,6 +206,7 @@ const (
 	AttemptStatusSnoozed   AttemptStatus = "SNOOZED"
 	AttemptStatusCancelled AttemptStatus = "CANCELLED"
 	AttemptStatusReleased  AttemptStatus = "RELEASED"
+	AttemptStatusAsked     AttemptStatus = "ASKED"
 )
 
 // AuditList: A page of audit records.
@@ -463,7 +474,8 @@ type Claim struct {
 	Fence int `json:"fence"`
 	// The job's id, used in the paths of later requests.
 	ID string `json:"id"`
-	// The job itself.
+	// The job itself. If it has `questions`, do not run it: find out whether its last attempt took
+	// effect, and settle with the outcome `answer`.
 	Job Job `json:"job"`
 	// Expiry of the claim.
 	LeaseUntil time.Time `json:"leaseUntil,omitzero"`
@@ -471,6 +483,9 @@ type Claim struct {
 
 // ClaimJobsRequest: A worker's request for jobs.
 type ClaimJobsRequest struct {
+	// Kinds for which the worker answers whether an attempt took effect, at most 100. Questions of
+	// other kinds are answered `unknown` for it.
+	Confirms []string `json:"confirms,omitzero"`
 	// Kinds to claim, at most 100; by default all kinds except those that the node runs itself.
 	Kinds []string `json:"kinds,omitzero"`
 	// Lease duration, instead of each job's own lease.
@@ -542,6 +557,29 @@ type CloudEvent struct {
 	// Type of the event: the kind of the job, unless the query string names one.
 	Type string `json:"type"`
 }
+
+// Confirm: The question whether an attempt took effect.
+type Confirm struct {
+	// "any", or an object with class, status and message; all given fields must match
+	Also any            `json:"also,omitzero"`
+	Done *AnswerPattern `json:"done,omitzero"`
+	// Headers of the GET, with the same placeholders.
+	Headers map[string]HeaderSource `json:"headers,omitzero"`
+	NotDone *AnswerPattern          `json:"notDone,omitzero"`
+	Timeout *Duration               `json:"timeout,omitzero"`
+	// Address that an HTTP job asks with a GET; required for those, omitted for others. `{jobId}` and
+	// `{idempotencyKey}` stand for those of the job.
+	URL string `json:"url,omitzero"`
+}
+
+// ConfirmAnswer is one of a few words.
+type ConfirmAnswer string
+
+const (
+	ConfirmAnswerDone    ConfirmAnswer = "done"
+	ConfirmAnswerNotDone ConfirmAnswer = "not_done"
+	ConfirmAnswerUnknown ConfirmAnswer = "unknown"
+)
 
 // Counts: Jobs by label, and recent and total attempts.
 type Counts struct {
@@ -621,6 +659,10 @@ type CreateJobRequest struct {
 	Batch string `json:"batch,omitzero"`
 	// Concurrency key within the tenant, such as a customer id; see gates.
 	ConcurrencyKey string `json:"concurrencyKey,omitzero"`
+	// Ask whether an attempt took effect before it is repeated, after an end that leaves that open: a
+	// timeout or broken connection after the request was sent, or a lost lease. `{}` for jobs of
+	// handlers and workers with a confirm function.
+	Confirm *Confirm `json:"confirm,omitzero"`
 	// Debounce: start a unique job after this long without another request for it.
 	Debounce *Duration `json:"debounce,omitzero"`
 	// Maximum time from the first request to the start, up to 24h; ten times `debounce` by default.
@@ -829,6 +871,7 @@ const (
 	DecidedByOutcomeUnknown DecidedBy = "outcome_unknown"
 	DecidedBySnoozed        DecidedBy = "snoozed"
 	DecidedByReleased       DecidedBy = "released"
+	DecidedByQuestion       DecidedBy = "question"
 )
 
 // Decision: The retry decision in numbers.
@@ -1121,12 +1164,16 @@ type Failure struct {
 	HTTPStatus  *int   `json:"httpStatus,omitzero"`
 	Message     string `json:"message"`
 	// Whether the worker marked the failure as permanent, regardless of its class
-	Permanent  *bool  `json:"permanent,omitzero"`
+	Permanent *bool `json:"permanent,omitzero"`
+	// While it is open whether the attempt took effect: how often that was asked
+	Questions  *int   `json:"questions,omitzero"`
 	RetryAfter string `json:"retryAfter,omitzero"`
 	// The header that requested the wait, if it was not `Retry-After`
 	RetryAfterHeader string `json:"retryAfterHeader,omitzero"`
 	// The stack trace; only in the attempts of a job
 	Trace string `json:"trace,omitzero"`
+	// Whether it is certain that nothing was sent
+	Unsent *bool `json:"unsent,omitzero"`
 }
 
 // FailureExample: One failure of a group.
@@ -1566,6 +1613,8 @@ type Job struct {
 	CancelRequested bool `json:"cancelRequested"`
 	// Concurrency key within the tenant.
 	ConcurrencyKey string `json:"concurrencyKey,omitzero"`
+	// How it asks whether an attempt took effect, without headers.
+	Confirm *Confirm `json:"confirm,omitzero"`
 	// When it was created.
 	CreatedAt time.Time `json:"createdAt"`
 	// Number of dependent jobs, counted up to 10,000. Only when a single job is read and has
@@ -1607,6 +1656,9 @@ type Job struct {
 	Priority int `json:"priority"`
 	// The last progress in percent.
 	Progress *int `json:"progress,omitzero"`
+	// While it is open whether the last attempt took effect: how often that was asked. The next step
+	// is a question, not an attempt.
+	Questions *int `json:"questions,omitzero"`
 	// Queue of the job.
 	Queue string `json:"queue"`
 	// End reason, unless the job succeeded.
@@ -2437,13 +2489,16 @@ const (
 	SettlementOutcomeFail    SettlementOutcome = "fail"
 	SettlementOutcomeSnooze  SettlementOutcome = "snooze"
 	SettlementOutcomeRelease SettlementOutcome = "release"
+	SettlementOutcomeAnswer  SettlementOutcome = "answer"
 )
 
 // SettlementRequest: Settlement of one of many attempts.
 type SettlementRequest struct {
+	// Whether the last attempt took effect; only with `answer`, which requires it.
+	Answer ConfirmAnswer `json:"answer,omitzero"`
 	// Delay from now; only with `snooze`.
 	Delay *Duration `json:"delay,omitzero"`
-	// The failure; only with `fail`.
+	// The failure; only with `fail`, and with the answer `unknown`.
 	Failure *FailureRequest `json:"failure,omitzero"`
 	// The fence of the claim.
 	Fence int `json:"fence"`
@@ -2451,11 +2506,12 @@ type SettlementRequest struct {
 	ID string `json:"id"`
 	// New lines of the attempt's log.
 	Log *LogLines `json:"log,omitzero"`
-	// Up to 100 jobs created atomically with the success; only with `succeed`.
+	// Up to 100 jobs created atomically with the success; only with `succeed`, and with the answer
+	// `done`.
 	OnSuccess []CreateJobRequest `json:"onSuccess,omitzero"`
 	// Outcome of the attempt.
 	Outcome SettlementOutcome `json:"outcome"`
-	// Result, kept with the attempt; only with `succeed`.
+	// Result, kept with the attempt; only with `succeed`, and with the answer `done`.
 	Result json.RawMessage `json:"result,omitzero"`
 }
 

@@ -92,6 +92,20 @@ const once = steadfast.job("once", {
   },
 });
 
+const charge = steadfast.job("charge", {
+  payload: z.object({ answer: z.string() }),
+  run: (_payload, { job, attempt }) => {
+    emit({ event: "step", job: job.id });
+    if (attempt === 1) throw new JobError("no answer from the bank", { class: "timeout" });
+    return null as { found: boolean } | null;
+  },
+  confirm: ({ answer }) => {
+    if (answer === "done") return { answer, result: { found: true } };
+    if (answer === "not_done" || answer === "unknown") return { answer };
+    throw new Error(answer);
+  },
+});
+
 const progress = steadfast.job("progress", {
   run: async (_payload: unknown, context) => {
     await context.progress(50, "half");
@@ -174,6 +188,7 @@ const worker = steadfast.worker({
     snooze,
     typed,
     once,
+    charge,
     progress,
     spawn,
     limit,

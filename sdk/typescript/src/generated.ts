@@ -78,8 +78,21 @@ export type AlertSubject = "jobs" | "deliveries" | "notifications";
 
 export type AlertUnit = "jobs" | "share" | "seconds" | "causes" | "nodes";
 
+/** Responses with one meaning. `notDone` is compared first, and is status 404 and 410 by default; `done` is status 2xx by default. Any other response is `unknown`. */
+export interface AnswerPattern {
+  /** Pattern for the whole body; * matches any characters */
+  body?: string | undefined;
+  /** 503, "5xx" or "500-504" */
+  status?: number | string | Array<number | string> | undefined;
+}
+
 /** One attempt and its retry decision. */
 export interface Attempt {
+  /**
+   * The answer, if this was no attempt but a question whether attempt number `attempt` took
+   * effect.
+   */
+  answer?: ConfirmAnswer | null | undefined;
   /** Number of the attempt, from 1, including attempts before a manual retry. */
   attempt: number;
   /** Attempts of earlier retry budgets of the job. */
@@ -146,7 +159,7 @@ export interface AttemptLog {
   next: number;
 }
 
-export type AttemptStatus = "SUCCESS" | "FAILED" | "LOST" | "SNOOZED" | "CANCELLED" | "RELEASED";
+export type AttemptStatus = "SUCCESS" | "FAILED" | "LOST" | "SNOOZED" | "CANCELLED" | "RELEASED" | "ASKED";
 
 /** A page of audit records. */
 export interface AuditList {
@@ -381,7 +394,10 @@ export interface Claim {
   fence: number;
   /** The job's id, used in the paths of later requests. */
   id: string;
-  /** The job itself. */
+  /**
+   * The job itself. If it has `questions`, do not run it: find out whether its last attempt took
+   * effect, and settle with the outcome `answer`.
+   */
   job: Job;
   /** Expiry of the claim. */
   leaseUntil?: string | null | undefined;
@@ -389,6 +405,11 @@ export interface Claim {
 
 /** A worker's request for jobs. */
 export interface ClaimJobsRequest {
+  /**
+   * Kinds for which the worker answers whether an attempt took effect, at most 100. Questions
+   * of other kinds are answered `unknown` for it.
+   */
+  confirms?: Kind[] | undefined;
   /** Kinds to claim, at most 100; by default all kinds except those that the node runs itself. */
   kinds?: Kind[] | undefined;
   /** Lease duration, instead of each job's own lease. */
@@ -465,6 +486,27 @@ export interface CloudEvent {
   /** Type of the event: the kind of the job, unless the query string names one. */
   type: string;
 }
+
+/** The question whether an attempt took effect. */
+export interface Confirm {
+  /** "any", or an object with class, status and message; all given fields must match */
+  also?: "any" | {
+    class?: string | string[] | undefined;
+    /** Pattern for the whole message; * matches any characters */
+    message?: string | undefined;
+    /** 503, "5xx" or "500-504" */
+    status?: number | string | Array<number | string> | undefined;
+  } | undefined;
+  done?: AnswerPattern | undefined;
+  /** Headers of the GET, with the same placeholders. */
+  headers?: Record<string, HeaderSource> | undefined;
+  notDone?: AnswerPattern | undefined;
+  timeout?: Duration | undefined;
+  /** Address that an HTTP job asks with a GET; required for those, omitted for others. `{jobId}` and `{idempotencyKey}` stand for those of the job. */
+  url?: string | undefined;
+}
+
+export type ConfirmAnswer = "done" | "not_done" | "unknown";
 
 /** Jobs by label, and recent and total attempts. */
 export interface Counts {
@@ -552,6 +594,12 @@ export interface CreateJobRequest {
   batch?: string | null | undefined;
   /** Concurrency key within the tenant, such as a customer id; see gates. */
   concurrencyKey?: string | null | undefined;
+  /**
+   * Ask whether an attempt took effect before it is repeated, after an end that leaves that open:
+   * a timeout or broken connection after the request was sent, or a lost lease. `{}` for jobs of
+   * handlers and workers with a confirm function.
+   */
+  confirm?: Confirm | null | undefined;
   /** Debounce: start a unique job after this long without another request for it. */
   debounce?: Duration | null | undefined;
   /**
@@ -784,7 +832,7 @@ export interface DeadLettersRequest {
   text?: string | null | undefined;
 }
 
-export type DecidedBy = "policy" | "rule" | "at_most_once" | "cancelled" | "non_retryable" | "exhausted" | "expired" | "outcome_unknown" | "snoozed" | "released";
+export type DecidedBy = "policy" | "rule" | "at_most_once" | "cancelled" | "non_retryable" | "exhausted" | "expired" | "outcome_unknown" | "snoozed" | "released" | "question";
 
 /** The retry decision in numbers. */
 export interface Decision {
@@ -1044,11 +1092,15 @@ export interface Failure {
   message: string;
   /** Whether the worker marked the failure as permanent, regardless of its class */
   permanent?: boolean | undefined;
+  /** While it is open whether the attempt took effect: how often that was asked */
+  questions?: number | undefined;
   retryAfter?: string | undefined;
   /** The header that requested the wait, if it was not `Retry-After` */
   retryAfterHeader?: string | undefined;
   /** The stack trace; only in the attempts of a job */
   trace?: string | undefined;
+  /** Whether it is certain that nothing was sent */
+  unsent?: boolean | undefined;
 }
 
 /** One failure of a group. */
@@ -1437,6 +1489,8 @@ export interface Job {
   cancelRequested: boolean;
   /** Concurrency key within the tenant. */
   concurrencyKey?: string | null | undefined;
+  /** How it asks whether an attempt took effect, without headers. */
+  confirm?: Confirm | null | undefined;
   /** When it was created. */
   createdAt: string;
   /**
@@ -1480,6 +1534,11 @@ export interface Job {
   priority: number;
   /** The last progress in percent. */
   progress?: number | null | undefined;
+  /**
+   * While it is open whether the last attempt took effect: how often that was asked. The next
+   * step is a question, not an attempt.
+   */
+  questions?: number | null | undefined;
   /** Queue of the job. */
   queue: string;
   /** End reason, unless the job succeeded. */
@@ -2283,13 +2342,15 @@ export interface SettlementList {
 }
 
 /** Outcome reported by the worker. */
-export type SettlementOutcome = "succeed" | "fail" | "snooze" | "release";
+export type SettlementOutcome = "succeed" | "fail" | "snooze" | "release" | "answer";
 
 /** Settlement of one of many attempts. */
 export interface SettlementRequest {
+  /** Whether the last attempt took effect; only with `answer`, which requires it. */
+  answer?: ConfirmAnswer | null | undefined;
   /** Delay from now; only with `snooze`. */
   delay?: Duration | null | undefined;
-  /** The failure; only with `fail`. */
+  /** The failure; only with `fail`, and with the answer `unknown`. */
   failure?: FailureRequest | null | undefined;
   /** The fence of the claim. */
   fence: number;
@@ -2297,11 +2358,14 @@ export interface SettlementRequest {
   id: string;
   /** New lines of the attempt's log. */
   log?: LogLines | null | undefined;
-  /** Up to 100 jobs created atomically with the success; only with `succeed`. */
+  /**
+   * Up to 100 jobs created atomically with the success; only with `succeed`, and with the answer
+   * `done`.
+   */
   onSuccess?: CreateJobRequest[] | undefined;
   /** Outcome of the attempt. */
   outcome: SettlementOutcome;
-  /** Result, kept with the attempt; only with `succeed`. */
+  /** Result, kept with the attempt; only with `succeed`, and with the answer `done`. */
   result?: unknown;
 }
 

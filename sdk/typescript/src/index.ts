@@ -20,6 +20,8 @@ export type { Worker as WorkerRecord } from "./generated.js";
 export type { CallInput, CallOptions, Fetch, HttpRequest, HttpResponse } from "./http.js";
 export type {
   AnyJob,
+  Confirmation,
+  ConfirmHandler,
   EnqueueOptions,
   JobDefaults,
   JobDefinition,

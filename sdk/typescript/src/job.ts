@@ -3,7 +3,13 @@ import { currentContext, type JobContext } from "./context.js";
 import { type DurationInput, durationMs } from "./duration.js";
 import { JobEndedError, PayloadError, WaitTimeoutError } from "./errors.js";
 import { withKey } from "./gathering.js";
-import type { CreateJobRequest, CreateScheduleRequest, Job, Schedule } from "./generated.js";
+import type {
+  Confirm,
+  CreateJobRequest,
+  CreateScheduleRequest,
+  Job,
+  Schedule,
+} from "./generated.js";
 import { type Jsonify, throughJson } from "./json.js";
 import type { StandardSchema } from "./schema.js";
 import type { Steadfast } from "./steadfast.js";
@@ -33,12 +39,28 @@ export interface EnqueueOptions
 export interface JobDefaults
   extends Omit<EnqueueOptions, "idempotencyKey" | "traceparent" | "after" | "batch" | "runAt"> {}
 
+/** Whether the last attempt of a job took effect. */
+export type Confirmation<Result> =
+  | { answer: "done"; result?: Result | undefined }
+  | { answer: "not_done" | "unknown" };
+
+/** Says whether the last attempt of a job took effect, and does nothing else. */
+export type ConfirmHandler<Payload, Result> = (
+  payload: Payload,
+  context: JobContext,
+) => Confirmation<Result> | Promise<Confirmation<Result>>;
+
 export type JobHandler<Payload, Result> = (
   payload: Payload,
   context: JobContext,
 ) => Result | Promise<Result>;
 
-export interface JobOptions<Payload, Result> extends JobDefaults {
+export interface JobOptions<Payload, Result> extends Omit<JobDefaults, "confirm"> {
+  /**
+   * Asked after an end that leaves open whether the attempt took effect, before anything is repeated. An
+   * error is an unknown answer. Settings instead of a function are for jobs that another worker runs.
+   */
+  confirm?: ConfirmHandler<Payload, Result> | Confirm | undefined;
   /** The handler, which a worker runs; optional in a program that only enqueues. */
   run?: JobHandler<Payload, Result>;
 }
@@ -62,6 +84,7 @@ export interface JobSource<Input> {
 export class JobDefinition<Input, Payload, Result> implements JobSource<Input> {
   readonly kind: string;
   readonly run: JobHandler<Payload, Result> | undefined;
+  readonly confirm: ConfirmHandler<Payload, Result> | undefined;
   readonly #client: Steadfast;
   readonly #schema: StandardSchema | undefined;
   readonly #defaults: JobDefaults;
@@ -69,13 +92,21 @@ export class JobDefinition<Input, Payload, Result> implements JobSource<Input> {
   constructor(
     client: Steadfast,
     kind: string,
-    { payload, run, ...defaults }: JobOptions<Payload, Result> & { payload?: StandardSchema },
+    {
+      payload,
+      run,
+      confirm,
+      ...defaults
+    }: JobOptions<Payload, Result> & { payload?: StandardSchema },
   ) {
     this.#client = client;
     this.kind = kind;
     this.run = run;
     this.#schema = payload;
-    this.#defaults = defaults;
+    const hasFunction = typeof confirm === "function";
+    this.confirm = hasFunction ? confirm : undefined;
+    const settings = hasFunction ? {} : confirm;
+    this.#defaults = { ...defaults, ...(settings && { confirm: settings }) };
   }
 
   /**

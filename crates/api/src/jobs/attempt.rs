@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use steadfast_core::{
-    Attempt, AttemptStatus, Backoff, DecidedBy, Decision, DelaySource, Failure, Jitter, JobId,
-    Kind, Note, Payload, Timestamp, WorkerName, duration, explain,
+    Attempt, AttemptStatus, Backoff, ConfirmAnswer, DecidedBy, Decision, DelaySource, Failure,
+    Jitter, JobId, Kind, Note, Payload, Timestamp, WorkerName, duration, explain,
 };
 
 #[cfg(feature = "openapi")]
@@ -75,6 +75,11 @@ pub struct AttemptBody {
     pub progress: Option<u8>,
     /// The retry decision as a sentence; null after a success.
     pub explanation: Option<String>,
+    /// The answer, if this was no attempt but a question whether attempt number `attempt` took
+    /// effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
+    pub answer: Option<ConfirmAnswer>,
     /// The decision in numbers.
     pub decision: Option<DecisionBody>,
     /// Due time of the next attempt, if any.
@@ -96,6 +101,7 @@ impl AttemptBody {
         let note = attempt.note.as_deref().map(Note::read).unwrap_or_default();
         Self {
             explanation: explain::decision(&attempt),
+            answer: attempt.answer(),
             job_id: attempt.job,
             attempt: attempt.attempt,
             attempts_before: attempt.attempts_before,

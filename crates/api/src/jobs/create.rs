@@ -4,12 +4,14 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use steadfast_core::{
-    BatchId, EventType, ExpiryAction, Guarantee, HeaderSource, JobId, OnFailure, Payload,
-    PolicyPatch, StartBefore, Tags, Timestamp, Unique, limits,
+    BatchId, ConfirmSettings, EventType, ExpiryAction, Guarantee, HeaderSource, JobId, OnFailure,
+    Payload, PolicyPatch, StartBefore, Tags, Timestamp, Unique, limits,
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{HeaderSourceSchema, KindSchema, NameSchema, PolicyPatchSchema, UniqueSchema};
+use crate::schema::{
+    ConfirmSchema, HeaderSourceSchema, KindSchema, NameSchema, PolicyPatchSchema, UniqueSchema,
+};
 use crate::{
     duration::DurationText,
     jobs::{edit, reference::JobReference},
@@ -191,6 +193,12 @@ pub struct CreateJobRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub batch: Option<BatchId>,
+    /// Ask whether an attempt took effect before it is repeated, after an end that leaves that open:
+    /// a timeout or broken connection after the request was sent, or a lost lease. `{}` for jobs of
+    /// handlers and workers with a confirm function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<ConfirmSchema>))]
+    pub confirm: Option<ConfirmSettings>,
     /// Webhook for events of this job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook: Option<WebhookRequest>,

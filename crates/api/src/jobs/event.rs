@@ -1,7 +1,9 @@
 //! Events of jobs as they happen.
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{AttemptStatus, EndReason, Failure, JobId, Kind, Queue, Tenant, Timestamp};
+use steadfast_core::{
+    AttemptStatus, ConfirmAnswer, EndReason, Failure, JobId, Kind, Queue, Tenant, Timestamp,
+};
 
 /// The data of one server-sent event of `GET /events`; its name says what happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +31,9 @@ pub struct JobEventBody {
     /// The failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
+    /// The answer to a question whether the attempt took effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<ConfirmAnswer>,
     /// When the next attempt is due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_run_at: Option<Timestamp>,

@@ -1,18 +1,18 @@
 //! Jobs as they are answered.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use steadfast_core::{
-    BatchId, Blocker, ConcurrencyKey, Destination, EndReason, EndpointId, EventType, ExpiryAction,
-    Failure, Guarantee, IdempotencyKey, Job, JobId, JobLabel, Kind, Note, OnFailure, Payload,
-    PrerequisiteState, Queue, RetryPolicy, ScheduleId, StartDeadline, Tags, Tenant, Timestamp,
-    Unique, UniqueResult, Webhook, WebhookTarget, WorkerName, duration, explain,
+    BatchId, Blocker, ConcurrencyKey, ConfirmSettings, Destination, EndReason, EndpointId,
+    EventType, ExpiryAction, Failure, Guarantee, IdempotencyKey, Job, JobId, JobLabel, Kind, Note,
+    OnFailure, Payload, PrerequisiteState, Queue, RetryPolicy, ScheduleId, StartDeadline, Tags,
+    Tenant, Timestamp, Unique, UniqueResult, Webhook, WebhookTarget, WorkerName, duration, explain,
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{FailureSchema, PolicySchema, UniqueSchema};
+use crate::schema::{ConfirmSchema, FailureSchema, PolicySchema, UniqueSchema};
 
 /// A page of jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -160,6 +160,15 @@ pub struct JobBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, required = false))]
     pub batch: Option<BatchId>,
+    /// How it asks whether an attempt took effect, without headers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<ConfirmSchema>, required = false))]
+    pub confirm: Option<ConfirmSettings>,
+    /// While it is open whether the last attempt took effect: how often that was asked. The next
+    /// step is a question, not an attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
+    pub questions: Option<u32>,
     /// The prerequisites and gates that a due job waits for. In lists, only pauses, holds and
     /// `Retry-After`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -190,6 +199,12 @@ impl JobBody {
         let deadline = job.start_deadline();
         let (on_failure, run_at) = (job.on_failure(), job.earliest_run_at());
         let batch = job.batch();
+        let attempt = job.attempt_number();
+        let questions = job.progress.questions_asked();
+        let confirm = job.confirm().map(|confirm| ConfirmSettings {
+            headers: BTreeMap::new(),
+            ..confirm.clone()
+        });
         Self {
             label: job.label(now),
             explanation: job.progress.reason.map(|it| explain::reason(it).to_owned()),
@@ -215,7 +230,7 @@ impl JobBody {
             destination: job.destination,
             concurrency_key: job.concurrency_key,
             idempotency_key: job.idempotency_key,
-            attempt: job.progress.attempt,
+            attempt,
             attempts_before: job.progress.attempts_before,
             run_at,
             started_at: job.progress.started_at,
@@ -236,6 +251,8 @@ impl JobBody {
             unique_result: None,
             start_before: deadline.map(StartDeadline::at),
             on_expiry: deadline.map(StartDeadline::on_expiry),
+            confirm,
+            questions,
             waiting_for: Vec::new(),
             resolved_at: job.progress.resolved_at,
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use steadfast::{Client, Notice, Notices, job::PageRequest};
 use steadfast_api::{AttemptBody, JobBody};
-use steadfast_core::{AttemptStatus, explain};
+use steadfast_core::{AttemptStatus, ConfirmAnswer, explain};
 
 use crate::{
     limits::HISTORY_DEFAULT,
@@ -40,7 +40,9 @@ async fn attempt_lines(client: &Client, notice: &Notice) -> Option<[String; 2]> 
     let history = client.attempts(notice.job, page).await.ok()?;
     let mut attempts = history.items.into_iter();
     let attempt = attempts.find(|attempt| attempt.attempt == notice.attempt)?;
-    let mark = mark_of(attempt.status == AttemptStatus::Success);
+    let mark = mark_of(
+        attempt.status == AttemptStatus::Success || attempt.answer == Some(ConfirmAnswer::Done),
+    );
     let decision = explain::decision_brief(&attempt);
     let decision = decision.map_or(String::new(), |decision| format!(" → {decision}"));
     let attempt = AttemptBody::new(attempt, &notice.kind);

@@ -9,15 +9,21 @@ use crate::limits::RESULT_CHARS_MAX;
 
 /// `Initial` for the first attempt of each retry budget, then `Retry #1`, `Retry #2`.
 pub fn attempt_name(attempt: &AttemptBody) -> String {
+    if attempt.answer.is_some() {
+        return "Question".to_owned();
+    }
     match attempt.retry_count {
         0 => "Initial".to_owned(),
         retry => format!("Retry #{retry}"),
     }
 }
 
-/// What happened: the failure, the status of an HTTP response, what the handler returned, or its
+/// What happened: the answer, the failure, the status of an HTTP response, what the handler returned, or its
 /// note.
 pub fn attempt_result(attempt: &AttemptBody) -> String {
+    if let Some(answer) = attempt.answer {
+        return format!("answered {answer}");
+    }
     let result = attempt.result.as_ref().map(Payload::as_str);
     match (&attempt.failure, response_status(attempt)) {
         (Some(failure), _) => describe_failure(failure),
@@ -43,6 +49,9 @@ pub fn describe_failure(failure: &Failure) -> String {
 
 /// The outcome in a word or two: `HTTP 503`, `timeout`, `done`.
 pub fn attempt_summary(attempt: &AttemptBody) -> String {
+    if let Some(answer) = attempt.answer {
+        return format!("answered {answer}");
+    }
     let failure = attempt.failure.as_ref();
     let status = failure
         .and_then(|failure| failure.http_status)

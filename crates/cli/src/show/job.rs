@@ -183,6 +183,7 @@ pub fn job_facts(job: &JobBody, attempts: &[AttemptBody]) -> Vec<(&'static str, 
         ("note", job.note.clone()),
         ("unique", unique_text(job)),
         ("start before", start_before),
+        ("confirm", confirm_text(job)),
         ("after", after_text(job)),
         ("dependants", job.dependants.map(|count| count.to_string())),
         ("batch", job.batch.map(|batch| batch.to_string())),
@@ -219,6 +220,20 @@ fn after_text(job: &JobBody) -> Option<String> {
 fn unique_text(job: &JobBody) -> Option<String> {
     let unique = job.unique.as_ref()?;
     Some(format!("{} while {}", unique.key, unique.scope))
+}
+
+/// How it asks whether an attempt took effect, and the open question.
+fn confirm_text(job: &JobBody) -> Option<String> {
+    let confirm = job.confirm.as_ref()?;
+    let asks = match &confirm.url {
+        Some(url) => format!("GET {url}"),
+        None => "the worker's confirm function".to_owned(),
+    };
+    Some(match job.questions {
+        None => asks,
+        Some(0) => format!("{asks}; a question is open"),
+        Some(asked) => format!("{asks}; a question is open, asked {asked} times so far"),
+    })
 }
 
 /// The job of each run of a schedule, one fact per line.

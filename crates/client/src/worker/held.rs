@@ -77,6 +77,11 @@ pub struct Report {
 }
 
 impl HeldClaim {
+    /// Whether it is no attempt but the question whether the last one took effect.
+    pub fn is_question(&self) -> bool {
+        self.job.questions.is_some()
+    }
+
     pub fn key(&self) -> (JobId, u32) {
         (self.job.id, self.fence.0)
     }

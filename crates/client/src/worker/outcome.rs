@@ -1,7 +1,7 @@
 //! How an attempt ended, as it is reported.
 
 use steadfast_api::{FailureRequest, SettlementOutcome, SettlementRequest};
-use steadfast_core::{Failure, FailureClass};
+use steadfast_core::{ConfirmAnswer, Failure, FailureClass};
 use tokio::task::JoinError;
 
 use super::{
@@ -22,13 +22,21 @@ pub fn of_result(
     }
     let mut settlement = blank(held, SettlementOutcome::Succeed);
     match result {
-        Ok(Ok(result)) => {
-            settlement.result = result;
-            settlement.on_success = held.take_on_success();
+        Ok(Ok(output)) => {
+            settlement.result = output.result;
+            if output
+                .answer
+                .is_none_or(|answer| answer == ConfirmAnswer::Done)
+            {
+                settlement.on_success = held.take_on_success();
+            }
+            if let Some(answer) = output.answer {
+                settlement.outcome = SettlementOutcome::Answer;
+                settlement.answer = Some(answer);
+            }
         }
         Ok(Err(JobError::Failure(failure))) => {
-            settlement.outcome = SettlementOutcome::Fail;
-            settlement.failure = Some(failure_request(failure, reason));
+            return Some(failed(held, failure_request(failure, reason)));
         }
         Ok(Err(JobError::Snooze(delay))) => {
             settlement.outcome = SettlementOutcome::Snooze;
@@ -36,9 +44,8 @@ pub fn of_result(
         }
         Ok(Err(JobError::Release)) => settlement.outcome = SettlementOutcome::Release,
         Err(error) => {
-            settlement.outcome = SettlementOutcome::Fail;
             let failure = Failure::new(FailureClass::PANIC, panic_message(error));
-            settlement.failure = Some(failure_request(failure, reason));
+            return Some(failed(held, failure_request(failure, reason)));
         }
     }
     Some(settlement)
@@ -81,6 +88,7 @@ fn blank(held: &HeldClaim, outcome: SettlementOutcome) -> SettlementRequest {
         id: held.job.id.to_string(),
         fence: held.fence,
         outcome,
+        answer: None,
         result: None,
         on_success: Vec::new(),
         failure: None,

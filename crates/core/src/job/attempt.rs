@@ -8,7 +8,12 @@ use sha2::{Digest, Sha256};
 use crate::{
     failure::{Failure, FailureClass},
     flow::TargetQuota,
-    job::{Fence, Job, NewJob, log::LogLines, outbox::OutboxRefusal},
+    job::{
+        Fence, Job, NewJob,
+        confirm::{ConfirmAnswer, QuestionRecord},
+        log::LogLines,
+        outbox::OutboxRefusal,
+    },
     policy::RetryDelay,
     state::JobState,
     values::{JobId, Note, Payload, Timestamp, WorkerName, duration, string_enum},
@@ -265,6 +270,15 @@ pub enum Outcome {
         /// The output that was recorded anyway, such as the response of an HTTP call.
         output: Option<Payload>,
     },
+    /// A question was asked whether the last attempt took effect.
+    Answered {
+        /// The answer.
+        answer: ConfirmAnswer,
+        /// The result of the work if it is done, or the response to the question.
+        output: Option<Payload>,
+        /// Why the answer is unknown.
+        failure: Option<Failure>,
+    },
     /// The lease ran out: the worker may have done everything, or nothing.
     Lost,
     /// "Not now": try again after this delay, without counting this attempt.
@@ -287,6 +301,7 @@ impl Outcome {
         match self {
             Self::Success { .. } => Some(AttemptStatus::Success),
             Self::Failure { .. } => Some(AttemptStatus::Failed),
+            Self::Answered { .. } => Some(AttemptStatus::Asked),
             Self::Lost => Some(AttemptStatus::Lost),
             Self::Snoozed(_) => Some(AttemptStatus::Snoozed),
             Self::Cancelled { .. } => Some(AttemptStatus::Cancelled),
@@ -311,6 +326,8 @@ string_enum! {
         Cancelled = "CANCELLED",
         /// Given back because the node or worker stopped; not counted as an attempt.
         Released = "RELEASED",
+        /// A question whether the last attempt took effect; not counted as an attempt.
+        Asked = "ASKED",
     }
 }
 
@@ -322,7 +339,8 @@ pub struct Attempt {
     pub job: JobId,
     /// The claim it ran under; unique within the job.
     pub fence: Fence,
-    /// Numbered from 1; an attempt that was not counted shares its number with the next.
+    /// Numbered from 1; an attempt that was not counted shares its number with the next, and a
+    /// question with the attempt that it is about.
     pub attempt: u32,
     /// How many attempts of the job belong to earlier retry budgets; more than the attempt before
     /// it has if a person retried the job in between.
@@ -356,7 +374,15 @@ impl Attempt {
 
     /// Whether a person retried the job and this was the first attempt after that.
     pub fn is_first_after_requeue(&self) -> bool {
-        self.attempts_before > 0 && self.attempt == self.attempts_before + 1
+        self.attempts_before > 0
+            && self.attempt == self.attempts_before + 1
+            && self.status != AttemptStatus::Asked
+    }
+
+    /// The answer, if it was a question whether the last attempt took effect.
+    pub fn answer(&self) -> Option<ConfirmAnswer> {
+        let question = self.decision.as_ref()?.question.as_ref();
+        question.map(|question| question.answer)
     }
 
     /// How long it took, from claim to end.
@@ -387,6 +413,9 @@ pub struct Decision {
     /// releases do not touch it; records from before it was kept lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<RetryBudget>,
+    /// What the question brought; `None` for the record of an attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<QuestionRecord>,
 }
 
 impl Decision {
@@ -397,6 +426,7 @@ impl Decision {
             delay: None,
             next_run_at: None,
             budget: None,
+            question: None,
         }
     }
 }
@@ -453,5 +483,7 @@ string_enum! {
         Snoozed = "snoozed",
         /// The node or worker: it stopped and gave the job back.
         Released = "released",
+        /// It is open whether the attempt took effect: ask.
+        Question = "question",
     }
 }

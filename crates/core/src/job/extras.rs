@@ -3,6 +3,7 @@
 use crate::{
     audit::Actor,
     job::{
+        confirm::ConfirmSettings,
         dependencies::{Dependencies, OnFailure},
         start_deadline::{ExpiryAction, StartBefore, StartDeadline},
         unique::{Debounce, Unique},
@@ -22,6 +23,8 @@ pub struct JobExtras {
     pub after: Option<OnFailure>,
     /// The batch that it is counted in.
     pub batch: Option<BatchId>,
+    /// How it asks whether an attempt took effect.
+    pub confirm: Option<ConfirmSettings>,
 }
 
 /// Fields that only some requests for a job have.
@@ -38,6 +41,8 @@ pub struct NewJobExtras {
     pub after: Option<Dependencies>,
     /// The batch that it is added to.
     pub batch: Option<BatchId>,
+    /// How it asks whether an attempt took effect.
+    pub confirm: Option<ConfirmSettings>,
     /// Who asks for it, if it is unique: a request that changes a stored job is a command on that job.
     pub requested_by: Option<Actor>,
 }
@@ -50,6 +55,7 @@ impl NewJobExtras {
             start_deadline: self.start_deadline(now),
             after: self.after.as_ref().map(Dependencies::on_failure),
             batch: self.batch,
+            confirm: self.confirm.clone(),
         }
     }
 
@@ -83,6 +89,10 @@ impl NewJobExtras {
         if let Some(after) = &self.after {
             texts.push(format!("after {}", after.on_failure()));
             texts.extend(after.texts());
+        }
+        if let Some(confirm) = &self.confirm {
+            let confirm = serde_json::to_string(confirm).unwrap_or_default();
+            texts.push(format!("confirm {confirm}"));
         }
         texts
     }

@@ -7,7 +7,7 @@ use crate::{
     state::EndReason,
 };
 
-/// Counts of ended attempts, without those that were snoozed or released.
+/// Counts of ended attempts, without those that were snoozed or released, and without questions.
 // Exhaustive on purpose: every store adds up each field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
@@ -36,6 +36,13 @@ impl Tally {
         let Some(record) = record else {
             return Self::default();
         };
+        let exhausted = (reason == Some(EndReason::Exhausted)).into();
+        if record.status == AttemptStatus::Asked {
+            return Self {
+                exhausted,
+                ..Self::default()
+            };
+        }
         let success = record.status == AttemptStatus::Success;
         let failure = matches!(record.status, AttemptStatus::Failed | AttemptStatus::Lost);
         let retry = record.retry_count() > 0;
@@ -45,7 +52,7 @@ impl Tally {
             failures: failure.into(),
             retries: retry.into(),
             successful_retries: (retry && success).into(),
-            exhausted: (reason == Some(EndReason::Exhausted)).into(),
+            exhausted,
         }
     }
 

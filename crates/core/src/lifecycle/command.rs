@@ -319,7 +319,8 @@ fn with_fresh_budget(progress: JobProgress, now: Timestamp) -> JobProgress {
         attempt: progress.attempt,
         attempts_before: progress.attempt,
         fence: progress.fence,
-        failure: progress.failure,
+        // A person has decided that it shall run again.
+        failure: progress.failure.map(|it| it.with_questions(None)),
         ..JobProgress::waiting(now)
     }
 }

@@ -28,7 +28,7 @@ pub struct RetryRule {
 }
 
 /// The conditions on a failure. All given conditions must hold; without any, it is `"any"`.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleMatch {
     /// One of these classes; any class if there is none.
     pub classes: Vec<FailureClass>,
@@ -65,6 +65,11 @@ impl StatusRange {
         let expected = "must be between 100 and 599 and ascending";
         Err(Invalid::new("status", format!("{first}-{last}"), expected))
     }
+
+    /// Whether a status lies in it.
+    pub(crate) fn contains(&self, status: u16) -> bool {
+        (self.first..=self.last).contains(&status)
+    }
 }
 
 impl RetryRule {
@@ -92,40 +97,11 @@ impl RetryRule {
 
     /// Whether it is for this failure.
     pub fn matches(&self, failure: &Failure) -> bool {
-        let RuleMatch {
-            classes,
-            statuses,
-            message,
-        } = &self.when;
-        let is_in = |range: &StatusRange| {
-            let status = failure.http_status;
-            status.is_some_and(|status| (range.first..=range.last).contains(&status))
-        };
-        (classes.is_empty() || classes.contains(&failure.class))
-            && (statuses.is_empty() || statuses.iter().any(is_in))
-            && message
-                .as_ref()
-                .is_none_or(|pattern| glob(pattern, &failure.message))
+        self.when.matches(failure)
     }
 
     pub(super) fn check(&self) -> Result<(), Invalid> {
-        if let Some(pattern) = &self.when.message
-            && pattern.len() > limits::RULE_PATTERN_BYTES_MAX
-        {
-            let most = limits::RULE_PATTERN_BYTES_MAX;
-            let expected = format!("must be at most {most} bytes");
-            return Err(Invalid::new("match.message", pattern, expected));
-        }
-        let most = limits::RULE_CHOICES_MAX;
-        for (field, count) in [
-            ("match.class", self.when.classes.len()),
-            ("match.status", self.when.statuses.len()),
-        ] {
-            if count > most {
-                let expected = format!("must be at most {most} entries");
-                return Err(Invalid::new(field, format!("{count} entries"), expected));
-            }
-        }
+        self.when.check().map_err(|error| error.within("match"))?;
         if let RuleAction::RetryAfter(delay) = self.then
             && delay > limits::DELAY_MAX
         {
@@ -138,9 +114,50 @@ impl RetryRule {
     }
 }
 
+impl RuleMatch {
+    /// Whether all conditions hold for this failure.
+    pub(crate) fn matches(&self, failure: &Failure) -> bool {
+        let Self {
+            classes,
+            statuses,
+            message,
+        } = self;
+        let is_in = |range: &StatusRange| {
+            let status = failure.http_status;
+            status.is_some_and(|status| range.contains(status))
+        };
+        (classes.is_empty() || classes.contains(&failure.class))
+            && (statuses.is_empty() || statuses.iter().any(is_in))
+            && message
+                .as_ref()
+                .is_none_or(|pattern| glob(pattern, &failure.message))
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        if let Some(pattern) = &self.message
+            && pattern.len() > limits::RULE_PATTERN_BYTES_MAX
+        {
+            let most = limits::RULE_PATTERN_BYTES_MAX;
+            let expected = format!("must be at most {most} bytes");
+            return Err(Invalid::new("message", pattern, expected));
+        }
+        let most = limits::RULE_CHOICES_MAX;
+        for (field, count) in [
+            ("class", self.classes.len()),
+            ("status", self.statuses.len()),
+        ] {
+            if count > most {
+                let expected = format!("must be at most {most} entries");
+                return Err(Invalid::new(field, format!("{count} entries"), expected));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Whether `text` is `pattern` with each `*` standing for any run of characters.
 /// Linear for one star and quadratic at worst: no pattern can make it explode.
-fn glob(pattern: &str, text: &str) -> bool {
+pub(crate) fn glob(pattern: &str, text: &str) -> bool {
     let mut pieces = pattern.split('*');
     let Some(mut rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else {
         return false;
@@ -170,10 +187,19 @@ struct Conditions {
 }
 
 /// A value, or a list of values; never an empty list.
-struct OneOrMany<T>(Vec<T>);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OneOrMany<T>(Vec<T>);
 
 impl<T> OneOrMany<T> {
-    fn is_empty(&self) -> bool {
+    pub fn new(values: Vec<T>) -> Self {
+        Self(values)
+    }
+
+    pub fn values(&self) -> &[T] {
+        &self.0
+    }
+
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod alerts;
+mod confirm_settings;
 mod cron_days;
 mod cron_dst;
 mod cron_oracle;
@@ -14,5 +15,6 @@ mod delays;
 mod explain;
 mod forecast;
 mod lifecycle;
+mod questions;
 mod webhooks;
 mod words;

@@ -66,7 +66,7 @@ impl Executor {
         if let Some(span) = self.client.traces().process(&job) {
             signals.set_span(span);
         }
-        let outcome = match self.handlers.get(&job.kind) {
+        let outcome = match self.handlers.of_job(&job) {
             Some(handler) => {
                 let attempt = AttemptContext {
                     job: job.clone(),
@@ -145,6 +145,7 @@ pub fn started_notice(claim: &Claim) -> Notice {
     let event = JobEvent::Started {
         late: started_at.since(progress.run_at),
         backoff: progress.last_delay,
+        is_question: job.is_question(),
     };
     notice::of_attempt(job, event)
 }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use steadfast_core::{Claim, Outcome, Timestamp};
+use steadfast_core::{Claim, ConfirmAnswer, Failure, FailureClass, Job, Outcome, Timestamp};
 use steadfast_store::{ClaimRequest, ClaimResult, Store, StoreError};
 use tokio::runtime::Handle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -39,6 +39,37 @@ impl UndeliveredClaims {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.claims.is_empty()
+    }
+
+    /// The same without the questions that their worker cannot answer: it would repeat the work. Each
+    /// is answered for it with `unknown`.
+    pub async fn without_questions(
+        mut self,
+        can_answer: impl Fn(&Job) -> bool + Send,
+    ) -> Result<Self, StoreError> {
+        let is_open = |claim: &Claim| claim.job().is_question() && !can_answer(claim.job());
+        if !self.claims.iter().any(is_open) {
+            return Ok(self);
+        }
+        let claims = std::mem::take(&mut self.claims);
+        let (open, kept) = claims.into_iter().partition(is_open);
+        self.claims = kept;
+        let open: Vec<Claim> = open;
+        let settler = &self.returner.settler;
+        let now = settler.store.now();
+        let unanswered = open.into_iter().map(|claim| {
+            let kind = &claim.job().kind;
+            let message = format!("the worker has no confirm function for kind {kind}");
+            let outcome = Outcome::Answered {
+                answer: ConfirmAnswer::Unknown,
+                output: None,
+                failure: Some(Failure::new(FailureClass::ERROR, message)),
+            };
+            settler.reported(claim.end(outcome, now))
+        });
+        let mut unanswered: Vec<_> = unanswered.collect();
+        settler.settle(&mut unanswered).await?;
+        Ok(self)
     }
 
     /// Hands the claims over: their attempts begin.

@@ -7,8 +7,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{
-    BatchId, ExpiryAction, Guarantee, Invalid, JobId, OnFailure, Payload, PolicyPatch, RunAt,
-    StartBefore, Tags, Timestamp, Unique, Webhook,
+    BatchId, ConfirmSettings, ExpiryAction, Guarantee, Invalid, JobId, OnFailure, Payload,
+    PolicyPatch, RunAt, StartBefore, Tags, Timestamp, Unique, Webhook,
 };
 
 /// The input of a handler, and the name that joins the two.
@@ -75,6 +75,7 @@ pub struct JobRequest {
     reference: Option<String>,
     on_failure: Option<OnFailure>,
     batch: Option<BatchId>,
+    confirm: Option<ConfirmSettings>,
 }
 
 impl<J: JobKind> From<J> for JobRequest {
@@ -129,6 +130,7 @@ impl JobRequest {
             reference: None,
             on_failure: None,
             batch: None,
+            confirm: None,
         }
     }
 
@@ -335,6 +337,15 @@ impl JobRequest {
     #[must_use]
     pub fn batch(mut self, batch: BatchId) -> Self {
         self.batch = Some(batch);
+        self
+    }
+
+    /// Asks whether an attempt took effect, before it is repeated: after an end that leaves that
+    /// open, such as a timeout or a lost lease. An HTTP job sends a GET; for all others, the
+    /// handler's confirm function answers.
+    #[must_use]
+    pub fn confirm(mut self, confirm: ConfirmSettings) -> Self {
+        self.confirm = Some(confirm);
         self
     }
 }

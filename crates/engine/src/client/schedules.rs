@@ -172,6 +172,8 @@ impl Client {
             let tenant = schedule.tenant();
             self.check_secrets(&template.kind, tenant, &template.payload, "job.http")
                 .await?;
+            let confirm = crate::documents::secrets::confirm_secrets(template);
+            self.check_references(tenant, &confirm).await?;
         }
         self.change_schedule(id, "edit", |schedule, now| {
             let timetable = edit.apply_to(&schedule.timetable)?;

@@ -140,8 +140,7 @@ impl Client {
         list: Option<&str>,
     ) -> Result<(), ClientError> {
         for (index, job) in jobs.iter().enumerate() {
-            let checked = self.check_secrets(&job.kind, &job.tenant, &job.payload, "http");
-            match (checked.await, list) {
+            match (self.check_secrets_of(job).await, list) {
                 (Err(ClientError::Invalid(invalid)), Some(list)) => {
                     return Err(invalid.within(&format!("{list}[{index}]")).into());
                 }
@@ -149,6 +148,20 @@ impl Client {
             }
         }
         Ok(())
+    }
+
+    async fn check_secrets_of(&self, job: &NewJob) -> Result<(), ClientError> {
+        self.check_secrets(&job.kind, &job.tenant, &job.payload, "http")
+            .await?;
+        let references = confirm_secrets(job);
+        if references.is_empty() {
+            return Ok(());
+        }
+        let checked = Box::pin(self.check_references(&job.tenant, &references));
+        checked.await.map_err(|error| match error {
+            ClientError::Invalid(invalid) => invalid.within("confirm").into(),
+            error => error,
+        })
     }
 
     /// The same for the job that a schedule or a batch is going to create, which stands in this field.
@@ -160,9 +173,12 @@ impl Client {
         let Some(job) = job else {
             return Ok(());
         };
-        let field = format!("{field}.http");
-        self.check_secrets(&job.kind, &job.tenant, &job.payload, &field)
+        self.check_secrets_of(job)
             .await
+            .map_err(|error| match error {
+                ClientError::Invalid(invalid) => invalid.within(field).into(),
+                error => error,
+            })
     }
 
     /// Fails if a header names a secret that the tenant does not have.
@@ -258,4 +274,10 @@ pub fn payload_secrets(payload: &Payload) -> BTreeMap<String, SecretReference> {
     }
     let request = payload.decode::<Headers>();
     request.map_or_else(|_| BTreeMap::new(), |it| secret_references(&it.headers))
+}
+
+/// The secrets that the question of a job names.
+pub fn confirm_secrets(job: &NewJob) -> BTreeMap<String, SecretReference> {
+    let confirm = job.extras().and_then(|extras| extras.confirm.as_ref());
+    confirm.map_or_else(BTreeMap::new, |it| secret_references(&it.headers))
 }

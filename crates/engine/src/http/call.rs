@@ -114,7 +114,7 @@ impl Outbound {
             Ok(response) => response,
             Err(_) => Err(trace.timeout_failure(&origin, limit).into()),
         };
-        response.map_err(|error| error.after(trace.timings()))
+        response.map_err(|error| error.after(&trace))
     }
 
     async fn exchange(
@@ -229,9 +229,16 @@ impl CallError {
         }
     }
 
-    fn after(self, timings: Timings) -> Self {
+    /// The same with what the trace knows of the call.
+    fn after(self, trace: &Trace) -> Self {
         match self {
-            Self::Failed { failure, .. } => Self::Failed { failure, timings },
+            Self::Failed { failure, .. } => Self::Failed {
+                failure: match trace.has_sent() {
+                    true => failure,
+                    false => failure.into_unsent(),
+                },
+                timings: trace.timings(),
+            },
             Self::Unwanted => Self::Unwanted,
         }
     }

@@ -6,13 +6,14 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, header::USER_AGENT};
 use http_body_util::Full;
-use steadfast_core::{Failure, FailureClass, Guarantee, Job, Outcome, Traceparent};
+use steadfast_core::{Failure, FailureClass, Guarantee, Job, Outcome, Timestamp, Traceparent};
 
 use super::{
     call::{AlwaysWanted, CallError, Outbound, StillWanted},
     call_span::CallSpan,
     lookup::LookupCaller,
     request::HttpRequest,
+    response::RecordedResponse,
     secrets::RevealedSecrets,
 };
 use crate::{
@@ -71,10 +72,30 @@ impl Outbound {
     /// not recorded.
     pub(super) async fn attempt(
         &self,
-        mut request: Request<Full<Bytes>>,
+        request: Request<Full<Bytes>>,
         attempt: &AttemptContext,
         secrets: &RevealedSecrets,
         wanted: &dyn StillWanted,
+    ) -> Outcome {
+        let limit = timeout(attempt);
+        let fold = |response: RecordedResponse, now| {
+            if let Some(quota) = response.quota(now) {
+                attempt.note_quota(quota);
+            }
+            secrets.redact(response).outcome(now)
+        };
+        self.attempt_with(request, attempt, wanted, limit, fold)
+            .await
+    }
+
+    /// The same with a limit and a meaning of the response of their own.
+    pub(super) async fn attempt_with(
+        &self,
+        mut request: Request<Full<Bytes>>,
+        attempt: &AttemptContext,
+        wanted: &dyn StillWanted,
+        limit: Duration,
+        fold: impl FnOnce(RecordedResponse, Timestamp) -> Outcome + Send,
     ) -> Outcome {
         let job = attempt.job();
         attempt_headers(job, request.headers_mut());
@@ -86,18 +107,14 @@ impl Outbound {
         // No retry makes up for a kept connection that turns out to be dead.
         let needs_fresh_connection = job.is_last_attempt();
         let looking = LookupCaller::new(job.tenant.clone());
-        let call = self.call_if(request, timeout(attempt), needs_fresh_connection, wanted);
+        let call = self.call_if(request, limit, needs_fresh_connection, wanted);
         let outcome = tokio::select! {
             biased;
             response = looking.call(call) => {
                 match response {
                     Ok(response) => {
                         span.set_status(response.status);
-                        let now = attempt.client().now();
-                        if let Some(quota) = response.quota(now) {
-                            attempt.note_quota(quota);
-                        }
-                        secrets.redact(response).outcome(now)
+                        fold(response, attempt.client().now())
                     }
                     // Nothing was tried, so there is nothing to count.
                     Err(_) if looking.is_waiting() => Outcome::Snoozed(LOOKUP_TURN_SNOOZE),
@@ -121,6 +138,12 @@ fn attempt_headers(job: &Job, headers: &mut HeaderMap) {
     let agent = concat!("Steadfast/", env!("CARGO_PKG_VERSION"));
     let agent = HeaderValue::from_static(agent);
     headers.entry(USER_AGENT).or_insert(agent);
+    if let Some(asked) = job.progress.questions_asked() {
+        headers.insert(
+            "steadfast-question",
+            HeaderValue::from(asked.saturating_add(1)),
+        );
+    }
     let max_retries = match job.guarantee {
         Guarantee::AtLeastOnce => job.policy.max_retries(),
         Guarantee::AtMostOnce => 0,
@@ -131,7 +154,7 @@ fn attempt_headers(job: &Job, headers: &mut HeaderMap) {
     for (name, value) in [
         ("idempotency-key", job.id.to_string()),
         ("steadfast-job-id", job.id.to_string()),
-        ("steadfast-attempt", job.progress.attempt.to_string()),
+        ("steadfast-attempt", job.attempt_number().to_string()),
         ("steadfast-retry-count", job.retry_count().to_string()),
         ("steadfast-max-retries", max_retries.to_string()),
         ("steadfast-scheduled-for", scheduled_for.to_string()),
@@ -154,7 +177,7 @@ fn trace_header(traceparent: Option<&Traceparent>, headers: &mut HeaderMap) {
 }
 
 /// A job may be older than the operator's limit, or was created by a statement in the database.
-fn timeout(attempt: &AttemptContext) -> Duration {
+pub(super) fn timeout(attempt: &AttemptContext) -> Duration {
     let timeout = attempt.job().timeout.unwrap_or(TIMEOUT_DEFAULT);
     timeout.min(attempt.client().call_timeout_max())
 }
@@ -163,10 +186,15 @@ fn timeout(attempt: &AttemptContext) -> Duration {
 /// arrive within the grace period.
 async fn until_stopped(attempt: &AttemptContext) -> Outcome {
     match attempt.stopped().await {
-        StopReason::Cancelled => Outcome::Cancelled {
-            message: "cancelled while the request was in flight; it may have taken effect"
-                .to_owned(),
-        },
+        StopReason::Cancelled => {
+            let message = match attempt.job().is_question() {
+                false => "cancelled while the request was in flight; it may have taken effect",
+                true => "cancelled before it was known whether the last request took effect",
+            };
+            Outcome::Cancelled {
+                message: message.to_owned(),
+            }
+        }
         StopReason::LeaseLost => Outcome::Lost,
         StopReason::Stopping => std::future::pending().await,
     }

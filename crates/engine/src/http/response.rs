@@ -151,7 +151,7 @@ impl RecordedResponse {
 
     /// The record of this response. Escapes can make six bytes of one, so the body is cut until
     /// all of it fits.
-    fn output(&self, now: Timestamp) -> Option<Payload> {
+    pub(super) fn output(&self, now: Timestamp) -> Option<Payload> {
         let quota = self.quota(now).map(|quota| QuotaRecord {
             header: quota.header,
             remaining: quota.remaining,

@@ -80,7 +80,7 @@ impl RevealedSecrets {
 
 fn refused(message: String) -> Outcome {
     Outcome::Failure {
-        failure: Failure::new(FailureClass::SECRET, message),
+        failure: Failure::new(FailureClass::SECRET, message).into_unsent(),
         output: None,
     }
 }

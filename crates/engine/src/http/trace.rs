@@ -59,6 +59,11 @@ impl Trace {
         timings
     }
 
+    /// Whether a part of the request may have been sent.
+    pub fn has_sent(&self) -> bool {
+        matches!(self.phase, Phase::FirstByte | Phase::Body)
+    }
+
     /// The failure of a call that took longer than it may.
     pub fn timeout_failure(&self, origin: &Origin, limit: Duration) -> Failure {
         let within = format!("within {}", explain::brief(limit));

@@ -6,4 +6,5 @@ mod bulk;
 mod client;
 mod explain;
 mod operations;
+mod questions;
 mod schedules;

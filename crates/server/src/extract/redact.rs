@@ -63,6 +63,11 @@ impl Caller {
         let failure = attempt.failure;
         attempt.failure = failure.map(|it| self.redact_failure(it, kind.is_call()));
         if !self.sees_payloads() {
+            let decision = attempt.decision.as_mut().filter(|_| !kind.is_call());
+            if let Some(question) = decision.and_then(|it| it.question.as_mut()) {
+                // The words of a handler.
+                question.detail = None;
+            }
             let output = attempt.output.filter(|_| kind.is_call());
             attempt.output = output.map(|output| {
                 keep_fields(&output, |name, value| {

@@ -26,6 +26,7 @@ mod work {
     mod failures;
     mod idempotency;
     mod operations;
+    mod questions;
     mod schedules;
     mod stored_changes;
     mod timelines;

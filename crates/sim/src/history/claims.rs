@@ -87,8 +87,8 @@ impl History {
 
     fn check_claim(&mut self, request: &ClaimRequest, claim: &Claim, now: Timestamp) {
         use Invariant::{
-            AfterOthers, AttemptsHaveABudget, CancelledStays, NotEarly, NotLate, SettledStays,
-            TenantsApart,
+            AfterOthers, AttemptsHaveABudget, CancelledStays, NotEarly, NotLate,
+            QuestionsRunNothing, SettledStays, TenantsApart,
         };
         let job = claim.job();
         let (id, fence) = (job.id, claim.fence());
@@ -109,6 +109,16 @@ impl History {
         self.tell(now, id, event);
         self.exercise_claim(request, &known);
         let checks = [
+            (
+                QuestionsRunNothing,
+                known.is_confirmed,
+                "claimed although its last attempt was confirmed",
+            ),
+            (
+                QuestionsRunNothing,
+                known.is_question != job.is_question(),
+                "what should be a question is claimed as an attempt, or the other way round",
+            ),
             (NotLate, known.is_late(now), "claimed too late"),
             (
                 AfterOthers,
@@ -142,7 +152,9 @@ impl History {
             (
                 AttemptsHaveABudget,
                 // What starts at most once has a stricter rule of its own.
-                known.used > known.max_retries && known.guarantee == Guarantee::AtLeastOnce,
+                known.used > known.max_retries
+                    && known.guarantee == Guarantee::AtLeastOnce
+                    && !known.is_question,
                 "claimed with its budget used up",
             ),
         ];
@@ -158,8 +170,12 @@ impl History {
     /// Counts what a claim may break.
     fn exercise_claim(&mut self, request: &ClaimRequest, known: &ExpectedJob) {
         use Invariant::{
-            AfterOthers, AtMostOnce, AttemptsHaveABudget, NotEarly, NotLate, TenantsApart,
+            AfterOthers, AtMostOnce, AttemptsHaveABudget, NotEarly, NotLate, QuestionsRunNothing,
+            TenantsApart,
         };
+        if known.is_question {
+            self.count_check(QuestionsRunNothing);
+        }
         self.count_check(NotEarly);
         if request.tenant.is_some() {
             self.count_check(TenantsApart);
@@ -191,6 +207,7 @@ impl History {
         let claim = ExpectedClaim {
             index,
             starts: 0,
+            is_question: job.is_question(),
             held,
             settled: None,
         };
@@ -203,6 +220,11 @@ impl History {
         let Some(known) = self.jobs.get_mut(&id) else {
             return;
         };
+        // Of an attempt that begins late, the job may ask already.
+        if known.claims.get(&fence).is_some_and(|it| it.is_question) {
+            let why = "the job was run in place of a question";
+            return self.broken(Invariant::QuestionsRunNothing, id, why);
+        }
         known.starts += 1;
         let starts = known.starts;
         let guarantee = known.guarantee;

@@ -1,6 +1,9 @@
 //! The ends of attempts.
 
-use steadfast_core::{AttemptStatus, EventType, Guard, Job, JobState, Kind, Timestamp, Transition};
+use steadfast_core::{
+    Attempt, AttemptStatus, ConfirmAnswer, EventType, Guard, Job, JobState, Kind, Timestamp,
+    Transition,
+};
 use steadfast_store::CommitResult;
 
 use super::{Event, History};
@@ -110,9 +113,14 @@ impl History {
         let status = transition.record.as_ref().map(|record| record.status);
         let takes_the_count_back = matches!(
             status,
-            None | Some(AttemptStatus::Snoozed | AttemptStatus::Released)
-        );
-        known.used -= u32::from(takes_the_count_back);
+            None | Some(AttemptStatus::Snoozed | AttemptStatus::Released | AttemptStatus::Asked)
+        ) || known.is_question;
+        // A release after which the job asks was an attempt.
+        let opens_question = !known.is_question && to.questions_asked().is_some();
+        known.used -= u32::from(takes_the_count_back && !opens_question);
+        let answer = transition.record.as_ref().and_then(Attempt::answer);
+        known.is_question = to.questions_asked().is_some();
+        known.is_confirmed |= answer == Some(ConfirmAnswer::Done);
         known.has_snoozed |= status == Some(AttemptStatus::Snoozed);
         let is_due_news = wants_news(known, transition);
         self.note_end(id);

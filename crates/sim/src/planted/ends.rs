@@ -3,7 +3,8 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use steadfast_core::{
-    AttemptStatus, Claim, EndReason, Job, JobCommand, JobId, JobState, Subscriptions, Transition,
+    Attempt, AttemptStatus, Claim, ConfirmAnswer, EndReason, Job, JobCommand, JobId, JobState,
+    Subscriptions, Transition,
 };
 use steadfast_store::{CommandError, CommitResult, EnqueueError, StoreError};
 
@@ -71,6 +72,17 @@ impl BuggyStore {
             Bug::LeaseByWallClock => transition.guard.lease_expired = false,
             Bug::OutboxDropped => transition.outbox.clear(),
             Bug::FailureNotCounted if self.every(5) => transition.observation = None,
+            Bug::QuestionRunsJob => {
+                if let Some(failure) = &mut to.failure {
+                    failure.questions = None;
+                }
+            }
+            Bug::ConfirmedAgain
+                if record.as_ref().and_then(Attempt::answer) == Some(ConfirmAnswer::Done) =>
+            {
+                to.state = JobState::Waiting;
+                to.finished_at = None;
+            }
             Bug::SettledAgain if to.state == JobState::Succeeded && self.every(3) => {
                 to.state = JobState::Waiting;
                 to.finished_at = None;

@@ -17,7 +17,7 @@ use steadfast_store::{
 
 use crate::{
     FaultyStore,
-    script::{REMOTE, Script, outcome},
+    script::{REMOTE, Script, answered, outcome},
     tasks::{Inbox, pause},
     workload,
 };
@@ -410,10 +410,15 @@ async fn attempt(roles: Arc<Roles>, script: Arc<Script>, claim: Claim) {
 async fn work(door: NodeHandle, script: Arc<Script>, claim: Claim) {
     let (id, fence) = (claim.job().id, claim.fence());
     let now = script.clock.now();
-    script.history.lock().started(id, fence, now);
+    let outcome = match claim.job().is_question() {
+        true => answered(script.answer()),
+        false => {
+            script.history.lock().started(id, fence, now);
+            outcome(script.end(claim.job()))
+        }
+    };
     let lease = claim.job().lease;
     let end = now.plus(script.time());
-    let outcome = outcome(script.end(claim.job()));
     while script.clock.now() < end {
         if script.chance(20) {
             let note = Some("under way".to_owned());

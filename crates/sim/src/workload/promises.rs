@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use rand::{RngExt as _, rngs::StdRng, seq::IndexedRandom as _};
 use steadfast_core::{
-    Actor, BatchId, CanaryRule, ConflictAction, Debounce, Dependencies, ExpiryAction, JobId, Kind,
-    NewBatch, NewJob, NewJobExtras, OnFailure, OperationKind, Payload, Queue, RunAt, StartBefore,
-    Tenant, Timestamp, Unique, UniqueKey, UniqueScope,
+    Actor, BatchId, CanaryRule, ConfirmSettings, ConflictAction, Debounce, Dependencies,
+    ExpiryAction, JobId, Kind, NewBatch, NewJob, NewJobExtras, OnFailure, OperationKind, Payload,
+    Queue, RunAt, StartBefore, Tenant, Timestamp, Unique, UniqueKey, UniqueScope,
 };
 use steadfast_engine::OperationRequest;
 
@@ -53,6 +53,9 @@ pub fn with_promises(random: &mut StdRng, job: NewJob, others: &[(JobId, Tenant)
     }
     if random.random_ratio(1, 4) {
         extras.after = after(random, &job, others);
+    }
+    if random.random_ratio(1, 3) {
+        extras.confirm = Some(ConfirmSettings::default());
     }
     job.with_extras(extras)
 }

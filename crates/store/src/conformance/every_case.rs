@@ -55,6 +55,11 @@ macro_rules! conformance_tests {
                 a_late_job_that_a_person_retries_may_start
                 late_jobs_are_found_in_batches
             }
+            questions {
+                a_question_is_stored_and_each_one_leaves_a_record
+                a_lost_question_is_asked_again_and_runs_nothing
+                the_question_of_a_requeued_job_is_closed
+            }
             batches {
                 a_batch_counts_its_jobs_and_makes_each_callback_once
                 an_open_batch_takes_jobs_until_it_is_closed

@@ -11,6 +11,7 @@ pub mod once;
 pub mod outbox;
 pub mod outbox_links;
 pub mod prune;
+pub mod questions;
 pub mod renew;
 pub mod sweep;
 pub mod tags;

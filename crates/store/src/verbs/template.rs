@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    ConcurrencyKey, Destination, ExpiryAction, Guarantee, IdempotencyKey, Invalid, JobId, Kind,
-    NewJob, NewJobExtras, Payload, PolicyPatch, Priority, Queue, RetryPolicy, RunAt, ScheduleId,
-    ScheduledRun, StartBefore, Tags, Tenant, Timestamp, Traceparent, Webhook,
+    ConcurrencyKey, ConfirmSettings, Destination, ExpiryAction, Guarantee, IdempotencyKey, Invalid,
+    JobId, Kind, NewJob, NewJobExtras, Payload, PolicyPatch, Priority, Queue, RetryPolicy, RunAt,
+    ScheduleId, ScheduledRun, StartBefore, Tags, Tenant, Timestamp, Traceparent, Webhook,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -40,6 +40,8 @@ pub(crate) struct Template {
     tags: Tags,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     start_before: Option<(StartBefore, ExpiryAction)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    confirm: Option<ConfirmSettings>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
 }
@@ -83,6 +85,7 @@ impl From<&NewJob> for Template {
             concurrency_key: job.concurrency_key.clone(),
             tags: job.tags().clone(),
             start_before: job.extras().and_then(|extras| extras.start_before),
+            confirm: job.extras().and_then(|extras| extras.confirm.clone()),
             traceparent: job.traceparent().map(ToString::to_string),
         }
     }
@@ -104,6 +107,7 @@ impl TryFrom<Template> for NewJob {
             .with_tags(template.tags)?
             .with_extras(NewJobExtras {
                 start_before: template.start_before,
+                confirm: template.confirm,
                 ..NewJobExtras::default()
             });
         if let Some(timeout) = template.timeout {
@@ -156,6 +160,10 @@ mod tests {
         job.run_at = RunAt::After(Duration::from_secs(3));
         job.requested_retry = Preset::Patient.into();
         job.guarantee = Guarantee::AtMostOnce;
+        job = job.with_extras(NewJobExtras {
+            confirm: serde_json::from_str(r#"{"url": "https://example.com/{jobId}"}"#).unwrap(),
+            ..NewJobExtras::default()
+        });
         job.idempotency_key = Some(IdempotencyKey::new("once a day").unwrap());
         job.webhook = Some(Arc::new(Webhook {
             target: steadfast_core::WebhookTarget::Url {

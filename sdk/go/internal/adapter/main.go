@@ -41,7 +41,8 @@ type (
 		Name  string `json:"name"`
 		Count int    `json:"count"`
 	}
-	limit struct {
+	charge struct{ Answer string }
+	limit  struct {
 		Key, Origin string
 	}
 	limited struct {
@@ -76,6 +77,7 @@ func (limit) Kind() string    { return "limit" }
 func (gather) Kind() string   { return "gather" }
 func (flow) Kind() string     { return "flow" }
 func (enqueue) Kind() string  { return "enqueue" }
+func (charge) Kind() string   { return "charge" }
 func (logging) Kind() string  { return "log" }
 
 // UnmarshalJSON accepts any payload, as does that of spawn and progress.
@@ -151,6 +153,24 @@ func handlers(client *steadfast.Client, queue string) *steadfast.Handlers {
 			err = errors.New("the first attempt fails")
 		}
 		return charged, err
+	})
+	steadfast.Handle(all, func(_ context.Context, job *steadfast.Job[charge]) error {
+		emit(map[string]any{"event": "step", "job": job.ID})
+		if job.Attempt == 1 {
+			return steadfast.WithClass("timeout", errors.New("no answer from the bank"))
+		}
+		return nil
+	})
+	steadfast.HandleConfirm(all, func(_ context.Context, job *steadfast.Job[charge]) (steadfast.Confirmation, error) {
+		switch job.Payload.Answer {
+		case "done":
+			return steadfast.Done(map[string]bool{"found": true}), nil
+		case "not_done":
+			return steadfast.NotDone(), nil
+		case "unknown":
+			return steadfast.StillUnknown(), nil
+		}
+		return steadfast.Confirmation{}, errors.New(job.Payload.Answer)
 	})
 	steadfast.Handle(all, func(_ context.Context, job *steadfast.Job[progress]) error {
 		job.Report(50, "half")

@@ -17,6 +17,7 @@ var options = map[string]func(text json.RawMessage) (steadfast.EnqueueOption, er
 	},
 	"batch":                 one(steadfast.Batch),
 	"concurrencyKey":        one(steadfast.ConcurrencyKey),
+	"confirm":               one(steadfast.Confirm),
 	"debounce":              duration(steadfast.Debounce),
 	"debounceMax":           duration(steadfast.DebounceMax),
 	"delay":                 duration(steadfast.Delay),

@@ -12,6 +12,7 @@ app.run_worker(concurrency=20)
 from ._generated.options import JobOptions
 from .app import Middleware, Steadfast
 from .client import AsyncClient, Client
+from .confirmations import NOT_DONE, UNKNOWN, Confirmation, done
 from .context import Context, current_context
 from .durations import Duration
 from .errors import (
@@ -34,11 +35,14 @@ from .version import VERSION
 from .worker import Worker, WorkerOptions
 
 __all__ = [
+    "NOT_DONE",
+    "UNKNOWN",
     "ApiError",
     "AsyncClient",
     "AttemptLogHandler",
     "CertificateNotTrusted",
     "Client",
+    "Confirmation",
     "Context",
     "Duration",
     "JobAborted",
@@ -60,6 +64,7 @@ __all__ = [
     "WorkerOptions",
     "__version__",
     "current_context",
+    "done",
 ]
 
 __version__ = VERSION

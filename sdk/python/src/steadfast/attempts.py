@@ -14,6 +14,7 @@ import typing
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .confirmations import Confirmation
 from .context import Context, set_current_context
 from .errors import JobAborted, JobError, PermanentError, Snooze, class_of
 from .payloads import to_json
@@ -67,6 +68,11 @@ class Attempt:
     def may_interrupt(self) -> bool:
         """Whether an abort may raise an exception in the handler's thread."""
         return self._definition is not None and self._definition.interrupt
+
+    @property
+    def _is_question(self) -> bool:
+        """Whether it is no attempt but the question whether the last one took effect."""
+        return self._context.job.get("questions") is not None
 
     def run(self) -> Outcome:
         """Runs a `def` handler in the calling thread."""
@@ -131,19 +137,35 @@ class Attempt:
         self, definition: JobDefinition[Any, Any, Any]
     ) -> tuple[Any, list[Any], dict[str, Any]]:
         self._context.check_aborted()
-        args, kwargs = definition.signature.decode(self._context.job.get("payload"))
-        if definition.signature.takes_context:
+        function, signature = definition.function, definition.signature
+        if self._is_question:
+            # The server asks only workers that name the kind in `confirms`.
+            assert definition.confirm_function
+            assert definition.confirm_signature
+            function, signature = definition.confirm_function, definition.confirm_signature
+        args, kwargs = signature.decode(self._context.job.get("payload"))
+        if signature.takes_context:
             args.insert(0, self._context)
-        return definition.function, args, kwargs
+        return function, args, kwargs
 
     def _succeed(self, result: Any) -> Outcome:
         fields: dict[str, Any] = {}
+        name = "succeed"
+        if self._is_question:
+            if not isinstance(result, Confirmation):
+                text = cut(repr(result), 100)
+                message = f"the confirm function returned {text}, not done(), NOT_DONE or UNKNOWN"
+                raise TypeError(message)
+            name, fields["answer"] = "answer", result.answer
+            if result.answer != "done":
+                return outcome(name, **fields)
+            result = result.result
         if result is not None:
             fields["result"] = result
         if self._context.on_success_requests:
             fields["onSuccess"] = self._context.on_success_requests
         try:
-            return outcome("succeed", **fields)
+            return outcome(name, **fields)
         except (TypeError, ValueError, RecursionError) as error:
             message = f"cannot encode the result as JSON: {error}"
             raise PermanentError(message, failure_class="result") from error

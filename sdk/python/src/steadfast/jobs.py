@@ -7,12 +7,13 @@ import copy
 import inspect
 import time
 import typing
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from . import types
 from ._generated.options import OPTIONS, JobOptions
+from .confirmations import Confirmation
 from .context import Context, current_context
 from .durations import Duration, to_millis, to_seconds
 from .errors import JobFailed
@@ -29,6 +30,10 @@ R = TypeVar("R")
 """The result of the handler, awaited if it is `async`."""
 C = TypeVar("C")
 """What a direct call returns: R, or an awaitable of it."""
+
+ConfirmFunction = TypeVar(
+    "ConfirmFunction", bound=Callable[..., Confirmation | Awaitable[Confirmation]]
+)
 
 WAIT_MAX = 30.0
 EARLY = 1.0
@@ -59,9 +64,25 @@ class JobDefinition(Generic[P, R, C]):
         self.interrupt = interrupt
         self.signature = Signature(function, Context)
         self.is_async = inspect.iscoroutinefunction(function)
+        self.confirm_function: Callable[..., Any] | None = None
+        self.confirm_signature: Signature | None = None
         self.__doc__ = function.__doc__
         self.__name__ = getattr(function, "__name__", kind)
         self.__wrapped__ = function
+
+    def confirm(self, function: ConfirmFunction) -> ConfirmFunction:
+        """Adds the function that says whether the last attempt took effect: `@charge.confirm`.
+
+        It takes the parameters of the handler and returns `done(result)`, `NOT_DONE` or `UNKNOWN`.
+        Jobs ask it after an end that leaves that open, before anything is repeated. An error is an
+        unknown answer.
+        """
+        if inspect.iscoroutinefunction(function) != self.is_async:
+            form = "async def" if self.is_async else "def"
+            raise TypeError(f"the confirm function of {self.kind} must be {form}, as its handler")
+        self.confirm_function = function
+        self.confirm_signature = Signature(function, Context)
+        return function
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> C:
         """Runs the handler in the calling code, without a queue and without retries."""
@@ -83,6 +104,8 @@ class JobDefinition(Generic[P, R, C]):
         """The request that would create a job: for `enqueue_many`, `on_success` and schedules."""
         request = fields_of(self.options)
         request["kind"] = self.kind
+        if self.confirm_function is not None:
+            request.setdefault("confirm", {})
         request["payload"] = self.signature.encode(args, kwargs)
         context = current_context()
         traceparent = current_traceparent()

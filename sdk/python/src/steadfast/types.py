@@ -109,9 +109,24 @@ AlertSubject: TypeAlias = Literal["jobs", "deliveries", "notifications"]
 AlertUnit: TypeAlias = Literal["jobs", "share", "seconds", "causes", "nodes"]
 
 
+class AnswerPattern(TypedDict):
+    """Responses with one meaning. `notDone` is compared first, and is status 404 and 410 by
+    default; `done` is status 2xx by default. Any other response is `unknown`.
+    """
+
+    body: NotRequired[str]
+    """Pattern for the whole body; * matches any characters"""
+    status: NotRequired[int | str | list[int | str]]
+    """503, "5xx" or "500-504" """
+
+
 class Attempt(TypedDict):
     """One attempt and its retry decision."""
 
+    answer: NotRequired[ConfirmAnswer | None]
+    """The answer, if this was no attempt but a question whether attempt number `attempt` took
+    effect.
+    """
     attempt: int
     """Number of the attempt, from 1, including attempts before a manual retry."""
     attemptsBefore: int
@@ -179,7 +194,9 @@ class AttemptLog(TypedDict):
     """The number of the next line: read on with `from` until no lines come."""
 
 
-AttemptStatus: TypeAlias = Literal["SUCCESS", "FAILED", "LOST", "SNOOZED", "CANCELLED", "RELEASED"]
+AttemptStatus: TypeAlias = Literal[
+    "SUCCESS", "FAILED", "LOST", "SNOOZED", "CANCELLED", "RELEASED", "ASKED"
+]
 
 
 class AuditList(TypedDict):
@@ -446,7 +463,9 @@ class Claim(TypedDict):
     id: str
     """The job's id, used in the paths of later requests."""
     job: Job
-    """The job itself."""
+    """The job itself. If it has `questions`, do not run it: find out whether its last attempt
+    took effect, and settle with the outcome `answer`.
+    """
     leaseUntil: NotRequired[str | None]
     """Expiry of the claim."""
 
@@ -454,6 +473,10 @@ class Claim(TypedDict):
 class ClaimJobsRequest(TypedDict):
     """A worker's request for jobs."""
 
+    confirms: NotRequired[list[Kind]]
+    """Kinds for which the worker answers whether an attempt took effect, at most 100. Questions
+    of other kinds are answered `unknown` for it.
+    """
     kinds: NotRequired[list[Kind]]
     """Kinds to claim, at most 100; by default all kinds except those that the node runs itself."""
     lease: NotRequired[Duration | None]
@@ -530,6 +553,25 @@ class CloudEvent(TypedDict):
     """When it happened."""
     type: str
     """Type of the event: the kind of the job, unless the query string names one."""
+
+
+class Confirm(TypedDict):
+    """The question whether an attempt took effect."""
+
+    also: NotRequired[Literal["any"] | dict[str, Any]]
+    """"any", or an object with class, status and message; all given fields must match"""
+    done: NotRequired[AnswerPattern]
+    headers: NotRequired[dict[str, HeaderSource]]
+    """Headers of the GET, with the same placeholders."""
+    notDone: NotRequired[AnswerPattern]
+    timeout: NotRequired[Duration]
+    url: NotRequired[str]
+    """Address that an HTTP job asks with a GET; required for those, omitted for others.
+    `{jobId}` and `{idempotencyKey}` stand for those of the job.
+    """
+
+
+ConfirmAnswer: TypeAlias = Literal["done", "not_done", "unknown"]
 
 
 class Counts(TypedDict):
@@ -618,6 +660,11 @@ class CreateJobRequest(TypedDict):
     """The open batch that the job belongs to: `bat_…`"""
     concurrencyKey: NotRequired[str | None]
     """Concurrency key within the tenant, such as a customer id; see gates."""
+    confirm: NotRequired[Confirm | None]
+    """Ask whether an attempt took effect before it is repeated, after an end that leaves that
+    open: a timeout or broken connection after the request was sent, or a lost lease. `{}` for
+    jobs of handlers and workers with a confirm function.
+    """
     debounce: NotRequired[Duration | None]
     """Debounce: start a unique job after this long without another request for it."""
     debounceMax: NotRequired[Duration | None]
@@ -837,6 +884,7 @@ DecidedBy: TypeAlias = Literal[
     "outcome_unknown",
     "snoozed",
     "released",
+    "question",
 ]
 
 
@@ -1149,9 +1197,11 @@ Failure = TypedDict(
         "httpStatus": "NotRequired[int]",
         "message": "str",
         "permanent": "NotRequired[bool]",
+        "questions": "NotRequired[int]",
         "retryAfter": "NotRequired[str]",
         "retryAfterHeader": "NotRequired[str]",
         "trace": "NotRequired[str]",
+        "unsent": "NotRequired[bool]",
     },
 )
 """The failure"""
@@ -1532,6 +1582,8 @@ class Job(TypedDict):
     """Whether a cancel was requested and waits for the running attempt to end."""
     concurrencyKey: NotRequired[str | None]
     """Concurrency key within the tenant."""
+    confirm: NotRequired[Confirm | None]
+    """How it asks whether an attempt took effect, without headers."""
     createdAt: str
     """When it was created."""
     dependants: NotRequired[int | None]
@@ -1576,6 +1628,10 @@ class Job(TypedDict):
     """Priority from 0 to 9, higher first."""
     progress: NotRequired[int | None]
     """The last progress in percent."""
+    questions: NotRequired[int | None]
+    """While it is open whether the last attempt took effect: how often that was asked. The next
+    step is a question, not an attempt.
+    """
     queue: str
     """Queue of the job."""
     reason: NotRequired[EndReason | None]
@@ -2445,17 +2501,19 @@ class SettlementList(TypedDict):
     """In the order of the request."""
 
 
-SettlementOutcome: TypeAlias = Literal["succeed", "fail", "snooze", "release"]
+SettlementOutcome: TypeAlias = Literal["succeed", "fail", "snooze", "release", "answer"]
 """Outcome reported by the worker."""
 
 
 class SettlementRequest(TypedDict):
     """Settlement of one of many attempts."""
 
+    answer: NotRequired[ConfirmAnswer | None]
+    """Whether the last attempt took effect; only with `answer`, which requires it."""
     delay: NotRequired[Duration | None]
     """Delay from now; only with `snooze`."""
     failure: NotRequired[FailureRequest | None]
-    """The failure; only with `fail`."""
+    """The failure; only with `fail`, and with the answer `unknown`."""
     fence: int
     """The fence of the claim."""
     id: str
@@ -2463,11 +2521,13 @@ class SettlementRequest(TypedDict):
     log: NotRequired[LogLines | None]
     """New lines of the attempt's log."""
     onSuccess: NotRequired[list[CreateJobRequest]]
-    """Up to 100 jobs created atomically with the success; only with `succeed`."""
+    """Up to 100 jobs created atomically with the success; only with `succeed`, and with the
+    answer `done`.
+    """
     outcome: SettlementOutcome
     """Outcome of the attempt."""
     result: NotRequired[Any]
-    """Result, kept with the attempt; only with `succeed`."""
+    """Result, kept with the attempt; only with `succeed`, and with the answer `done`."""
 
 
 class SettlementResult(TypedDict):

@@ -1,6 +1,6 @@
 import { type AttemptContext, currentContext, type Middleware } from "../context.js";
 import { PayloadError, SnoozeError } from "../errors.js";
-import type { SettlementRequest } from "../generated.js";
+import type { ConfirmAnswer, CreateJobRequest, SettlementRequest } from "../generated.js";
 import type { AnyJob } from "../job.js";
 import type { Logger } from "../logger.js";
 import { traced } from "../tracing.js";
@@ -8,6 +8,8 @@ import { failureOf, payloadFailure, stoppedFailure } from "./failure.js";
 
 /** How an attempt ended; undefined if there is no point in reporting it. */
 export type Outcome = Omit<SettlementRequest, "id" | "fence"> | undefined;
+
+type Run = (payload: unknown, context: AttemptContext) => unknown;
 
 /** Runs handlers, and folds whatever they return or throw into an outcome. */
 export class Executor {
@@ -29,9 +31,15 @@ export class Executor {
     return [...this.#jobs.keys()];
   }
 
+  /** The kinds whose jobs can ask whether an attempt took effect. */
+  get confirms(): string[] {
+    return [...this.#jobs.values()].filter((job) => job.confirm).map((job) => job.kind);
+  }
+
   async execute(context: AttemptContext): Promise<Outcome> {
     const definition = this.#jobs.get(context.job.kind);
-    const run = definition?.run;
+    const isQuestion = context.job.questions != null;
+    const run: Run | undefined = isQuestion ? definition?.confirm : definition?.run;
     if (!definition || !run) {
       // Another worker has its handler. A failure here would use up its attempts.
       const { id: job, kind } = context.job;
@@ -44,11 +52,7 @@ export class Executor {
     return traced(context.job, () => this.#run(context, definition, run));
   }
 
-  async #run(
-    context: AttemptContext,
-    definition: AnyJob,
-    run: NonNullable<AnyJob["run"]>,
-  ): Promise<Outcome> {
+  async #run(context: AttemptContext, definition: AnyJob, run: Run): Promise<Outcome> {
     const timer = startTimeout(context);
     try {
       const payload = await parse(definition, context.job.payload);
@@ -58,6 +62,7 @@ export class Executor {
       const handler = async () => run(payload.value, context);
       const result = await currentContext.run(context, () => this.#wrap(context, handler)());
       const onSuccess = await context.finish();
+      if (context.job.questions != null) return answered(definition, result, onSuccess);
       return {
         outcome: "succeed",
         ...(result !== undefined && result !== null && { result }),
@@ -89,6 +94,22 @@ async function parse(
     if (error instanceof PayloadError) return error;
     throw error;
   }
+}
+
+const ANSWERS: readonly unknown[] = ["done", "not_done", "unknown"];
+
+function answered({ kind }: AnyJob, confirmation: unknown, onSuccess: CreateJobRequest[]): Outcome {
+  const { answer, result } = (confirmation ?? {}) as Record<string, unknown>;
+  if (!ANSWERS.includes(answer)) {
+    const message = `the confirm function of ${kind} must return {answer: "done", "not_done" or "unknown"}`;
+    return { outcome: "fail", failure: { class: "TypeError", message } };
+  }
+  return {
+    outcome: "answer",
+    answer: answer as ConfirmAnswer,
+    ...(answer === "done" && result != null && { result }),
+    ...(answer === "done" && onSuccess.length > 0 && { onSuccess }),
+  };
 }
 
 function outcomeOf(error: unknown, context: AttemptContext): Outcome {

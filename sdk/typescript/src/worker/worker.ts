@@ -98,6 +98,7 @@ export class Worker {
     this.#request = {
       worker: this.name,
       kinds: this.#executor.kinds,
+      confirms: this.#executor.confirms,
       queues: [...queues],
       wait: WAIT_MS,
       ...(this.#leaseMs !== undefined && { lease: this.#leaseMs }),

@@ -7,8 +7,8 @@ use steadfast_api::{
     CreateJobRequest, CreateResult, HttpTargetRequest, JobBody, JobReference, WebhookRequest,
 };
 use steadfast_core::{
-    BatchId, ConflictAction, ExpiryAction, Guarantee, JobId, JobLabel, OnFailure, StartBefore,
-    Timestamp, Unique, UniqueKey, UniqueResult, UniqueScope,
+    BatchId, ConfirmSettings, ConflictAction, ExpiryAction, Guarantee, JobId, JobLabel, OnFailure,
+    StartBefore, Timestamp, Unique, UniqueKey, UniqueResult, UniqueScope,
 };
 
 use super::watch;
@@ -113,6 +113,10 @@ pub struct Args {
     /// Add the job to this batch, which must be open.
     #[arg(long, value_name = "BATCH", conflicts_with = "unique")]
     batch: Option<BatchId>,
+    /// Ask at this URL whether an attempt took effect before it is repeated; {jobId} and
+    /// {idempotencyKey} stand for those of the job. For other jobs than HTTP jobs: JSON, e.g. {}.
+    #[arg(long, value_name = "URL|JSON")]
+    confirm: Option<String>,
     /// Tag, e.g. order=4711; may be repeated.
     #[arg(long = "tag", value_name = "NAME=VALUE")]
     tags: Vec<String>,
@@ -250,6 +254,21 @@ impl Args {
         }))
     }
 
+    fn confirm(&self) -> anyhow::Result<Option<ConfirmSettings>> {
+        let Some(text) = &self.confirm else {
+            return Ok(None);
+        };
+        if !text.trim_start().starts_with('{') {
+            return Ok(Some(ConfirmSettings {
+                url: Some(text.clone()),
+                ..ConfirmSettings::default()
+            }));
+        }
+        let settings = serde_json::from_str(text);
+        let settings = settings.map_err(|error| usage(format!("--confirm: {error}")))?;
+        Ok(Some(settings))
+    }
+
     fn fields(&self) -> anyhow::Result<CreateJobRequest> {
         if self.payload.is_some() && self.kind.is_none() && self.from.is_none() {
             return Err(usage("--payload requires --kind"));
@@ -289,6 +308,7 @@ impl Args {
                 .filter(|after: &Vec<_>| !after.is_empty()),
             on_failure: self.on_failure,
             batch: self.batch,
+            confirm: self.confirm()?,
             tags: Some(tags).filter(|tags| !tags.is_empty()),
             webhook: self.webhook.clone().map(|url| WebhookRequest {
                 url,

@@ -203,8 +203,9 @@ fn evidence(outcome: &Outcome) -> Evidence {
     match outcome {
         Outcome::Success { .. } => Evidence::Good,
         Outcome::Failure { failure, .. } => failure_evidence(failure),
-        // The worker has died, or gave the job back.
+        // The worker has died, or gave the job back, or asked another address than the job calls.
         Outcome::Lost
+        | Outcome::Answered { .. }
         | Outcome::Snoozed(_)
         | Outcome::Cancelled { .. }
         | Outcome::Released { .. } => Evidence::None,

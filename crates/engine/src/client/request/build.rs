@@ -6,9 +6,9 @@ use std::{
 };
 
 use steadfast_core::{
-    BatchId, ConcurrencyKey, Debounce, Dependencies, Destination, ExpiryAction, IdempotencyKey,
-    Invalid, JobId, Kind, NewJob, NewJobExtras, OnFailure, Priority, Queue, StartBefore,
-    StartDeadline, Tenant, Timestamp, Traceparent, duration, limits,
+    BatchId, ConcurrencyKey, ConfirmSettings, Debounce, Dependencies, Destination, ExpiryAction,
+    IdempotencyKey, Invalid, JobId, Kind, NewJob, NewJobExtras, OnFailure, Priority, Queue,
+    StartBefore, StartDeadline, Tenant, Timestamp, Traceparent, duration, limits,
 };
 
 use super::JobRequest;
@@ -179,6 +179,7 @@ impl JobRequest {
             start_before,
             after: self.dependencies(id)?,
             batch: self.batch,
+            confirm: self.confirm.clone(),
             requested_by: None,
         })
     }
@@ -215,6 +216,7 @@ impl JobRequest {
             || self.after.is_some()
             || self.on_failure.is_some()
             || self.batch.is_some()
+            || self.confirm.is_some()
     }
 
     /// Checks everything and resolves the retry policy.
@@ -278,9 +280,19 @@ impl JobRequest {
         };
         let key = self.concurrency_key.as_deref();
         job.concurrency_key = key.map(ConcurrencyKey::new).transpose()?;
+        if let Some(confirm) = extras.as_ref().and_then(|it| it.confirm.as_ref()) {
+            check_confirm(&job, confirm).map_err(|error| error.within("confirm"))?;
+        }
         Ok(match extras {
             Some(extras) => job.with_extras(extras),
             None => job,
         })
     }
+}
+
+fn check_confirm(job: &NewJob, confirm: &ConfirmSettings) -> Result<(), Invalid> {
+    confirm.check(&job.kind, job.timeout(), job.idempotency_key.as_ref())?;
+    #[cfg(feature = "http")]
+    crate::http::check_question(job, confirm)?;
+    Ok(())
 }

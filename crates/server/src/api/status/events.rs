@@ -52,6 +52,7 @@ fn sse_event(notice: &Notice, reader: &Caller) -> Option<SseEvent> {
         duration_ms: notice.ended.as_ref().map(|it| duration::millis(it.took)),
         late_ms: None,
         failure: None,
+        answer: notice.ended.as_ref().and_then(|ended| ended.answer),
         next_run_at: None,
         reason: None,
     };
@@ -73,6 +74,10 @@ fn sse_event(notice: &Notice, reader: &Caller) -> Option<SseEvent> {
         JobEvent::Snoozed { next_run_at } => {
             body.next_run_at = Some(*next_run_at);
             "job.snoozed"
+        }
+        JobEvent::Asked { next_run_at, .. } => {
+            body.next_run_at = Some(*next_run_at);
+            "job.asked"
         }
         JobEvent::Released => "job.released",
         JobEvent::Failed { reason, failure } => {

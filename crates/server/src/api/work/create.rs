@@ -305,6 +305,9 @@ fn with_extras(mut request: JobRequest, body: &CreateJobRequest) -> JobRequest {
     if let Some(batch) = body.batch {
         request = request.batch(batch);
     }
+    if let Some(confirm) = &body.confirm {
+        request = request.confirm(confirm.clone());
+    }
     request
 }
 

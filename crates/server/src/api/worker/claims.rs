@@ -47,6 +47,7 @@ pub async fn claim(
 ) -> Result<Response, Problem> {
     let _timer = app.metrics.time(ClientOperation::Receive);
     let request = claim_request(&body, &caller)?;
+    let confirms = names(&body.confirms, "confirms", Kind::new)?;
     let info = check_info(body.worker_info)?;
     let now = app.client.now();
     app.workers
@@ -69,6 +70,7 @@ pub async fn claim(
     let work = Work {
         wait: body.wait.map_or(Duration::ZERO, |wait| wait.get()),
         settlements: body.settlements,
+        confirms,
     };
     let (settled, held) = match &turn {
         None => work.run(&app, &caller, request).await?,
@@ -106,6 +108,8 @@ pub async fn claim(
 struct Work {
     wait: Duration,
     settlements: Vec<SettlementRequest>,
+    /// Kinds whose questions the worker answers.
+    confirms: Vec<Kind>,
 }
 
 impl Work {
@@ -117,6 +121,8 @@ impl Work {
         caller: &Caller,
         request: ClaimRequest,
     ) -> Result<(Vec<SettlementResult>, UndeliveredClaims), Problem> {
+        let confirms = self.confirms;
+        let can_answer = |job: &Job| confirms.contains(&job.kind);
         if !self.settlements.is_empty() {
             let (batch, sound) = SettlementBatch::read(app, caller, self.settlements).await?;
             let version = |job: &Job| app.workers.version(job);
@@ -125,6 +131,7 @@ impl Work {
                 .node
                 .settle_and_claim(sound, may_settle, version, request);
             let (settled, held) = done.await?;
+            let held = held.without_questions(can_answer).await?;
             return Ok((batch.results(app, settled), held));
         }
         let wait = self.wait.min(limits::CLAIM_WAIT_MAX);
@@ -132,7 +139,8 @@ impl Work {
             true => None,
             false => Some(app.try_wait(caller.tenant.as_ref())?),
         };
-        Ok((Vec::new(), app.node.claim(request, wait).await?))
+        let held = app.node.claim(request, wait).await?;
+        Ok((Vec::new(), held.without_questions(can_answer).await?))
     }
 }
 

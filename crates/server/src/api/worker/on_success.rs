@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use axum::http::StatusCode;
 use steadfast_api::CreateJobRequest;
 use steadfast_core::{JobId, Kind, NewJob, Tenant};
-use steadfast_engine::payload_secrets;
+use steadfast_engine::{confirm_secrets, payload_secrets};
 
 use crate::{
     api::work::create::{JobOrSchedule, RequestReader},
@@ -84,7 +84,8 @@ impl<'a> OnSuccessReader<'a> {
 
 /// A worker that could name a secret could send it to any address.
 fn check_no_secrets(caller: &Caller, job: &NewJob) -> Result<(), Problem> {
-    if caller.may_write() || job.kind != Kind::http() || payload_secrets(&job.payload).is_empty() {
+    let names_none = || payload_secrets(&job.payload).is_empty() && confirm_secrets(job).is_empty();
+    if caller.may_write() || job.kind != Kind::http() || names_none() {
         return Ok(());
     }
     let detail = format!(

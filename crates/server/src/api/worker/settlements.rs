@@ -5,7 +5,7 @@ use steadfast_api::{
     SettlementOutcome, SettlementRequest, SettlementResult, SnoozeRequest, SucceedRequest,
 };
 use steadfast_core::{
-    Failure, FailureClass, Fence, Job, JobId, JobLabel, LogLines, Outcome, Payload,
+    ConfirmAnswer, Failure, FailureClass, Fence, Job, JobId, JobLabel, LogLines, Outcome, Payload,
     limits as core_limits,
 };
 use steadfast_engine::{SettleError, Settlement};
@@ -214,19 +214,7 @@ fn settlement(
     body: SettlementRequest,
     reader: &OnSuccessReader<'_>,
 ) -> Result<Settlement, Problem> {
-    let creates = !body.on_success.is_empty();
-    let extra = [
-        ("onSuccess", creates, SettlementOutcome::Succeed),
-        ("result", body.result.is_some(), SettlementOutcome::Succeed),
-        ("failure", body.failure.is_some(), SettlementOutcome::Fail),
-        ("delay", body.delay.is_some(), SettlementOutcome::Snooze),
-    ];
-    for (field, is_given, belongs_to) in extra {
-        if is_given && belongs_to != body.outcome {
-            let detail = format!("{field} is not allowed for this outcome");
-            return Err(Problem::invalid(field, detail));
-        }
-    }
+    check_fields(&body)?;
     let outcome = match body.outcome {
         SettlementOutcome::Succeed => success(body.result)?,
         SettlementOutcome::Fail => failure(body.failure.unwrap_or_default())?,
@@ -237,6 +225,13 @@ fn settlement(
             Outcome::Snoozed(delay.get())
         }
         SettlementOutcome::Release => Outcome::Released { started: true },
+        SettlementOutcome::Answer => {
+            let answer = body.answer.ok_or_else(|| {
+                let detail = "an answer requires answer: done, not_done or unknown";
+                Problem::invalid("answer", detail)
+            })?;
+            answered(answer, body.result, body.failure)?
+        }
     };
     let job = body.id.parse()?;
     Ok(Settlement {
@@ -248,7 +243,48 @@ fn settlement(
     })
 }
 
+/// Refuses fields that belong to another outcome.
+fn check_fields(body: &SettlementRequest) -> Result<(), Problem> {
+    use SettlementOutcome::{Answer, Fail, Snooze, Succeed};
+    let creates = !body.on_success.is_empty();
+    let answered = |answer| (body.outcome == Answer).then_some(body.answer == Some(answer));
+    let (done, unknown) = (ConfirmAnswer::Done, ConfirmAnswer::Unknown);
+    let succeeds = answered(done).unwrap_or(body.outcome == Succeed);
+    let fails = answered(unknown).unwrap_or(body.outcome == Fail);
+    let extra = [
+        ("onSuccess", creates, succeeds),
+        ("result", body.result.is_some(), succeeds),
+        ("failure", body.failure.is_some(), fails),
+        ("delay", body.delay.is_some(), body.outcome == Snooze),
+        ("answer", body.answer.is_some(), body.outcome == Answer),
+    ];
+    match extra.iter().find(|(_, is_given, fits)| *is_given && !fits) {
+        Some((field, ..)) => {
+            let detail = format!("{field} is not allowed for this outcome");
+            Err(Problem::invalid(field, detail))
+        }
+        None => Ok(()),
+    }
+}
+
+fn answered(
+    answer: ConfirmAnswer,
+    result: Option<Payload>,
+    why: Option<FailureRequest>,
+) -> Result<Outcome, Problem> {
+    Ok(Outcome::Answered {
+        answer,
+        output: within_limit(result)?,
+        failure: why.map(read_failure).transpose()?,
+    })
+}
+
 fn success(result: Option<Payload>) -> Result<Outcome, Problem> {
+    let output = within_limit(result)?;
+    Ok(Outcome::Success { output })
+}
+
+fn within_limit(result: Option<Payload>) -> Result<Option<Payload>, Problem> {
     let most = core_limits::OUTPUT_BYTES_MAX;
     match result {
         Some(result) if result.as_str().len() > most => {
@@ -256,11 +292,18 @@ fn success(result: Option<Payload>) -> Result<Outcome, Problem> {
             let detail = format!("result is {bytes} bytes: must be at most {most}");
             Err(Problem::invalid("result", detail))
         }
-        output => Ok(Outcome::Success { output }),
+        result => Ok(result),
     }
 }
 
 fn failure(body: FailureRequest) -> Result<Outcome, Problem> {
+    Ok(Outcome::Failure {
+        failure: read_failure(body)?,
+        output: None,
+    })
+}
+
+fn read_failure(body: FailureRequest) -> Result<Failure, Problem> {
     let statuses = limits::HTTP_STATUSES;
     if let Some(status) = body.http_status
         && !statuses.contains(&status)
@@ -279,10 +322,7 @@ fn failure(body: FailureRequest) -> Result<Outcome, Problem> {
     if let Some(trace) = body.trace.filter(|trace| !trace.is_empty()) {
         failure = failure.with_trace(trace);
     }
-    Ok(Outcome::Failure {
-        failure,
-        output: None,
-    })
+    Ok(failure)
 }
 
 fn settlement_of(

@@ -21,6 +21,7 @@ pub struct AttemptRow {
     /// Unlike the number, it is unique: a snoozed attempt is repeated under its number.
     pub fence: u32,
     pub retry: String,
+    pub is_question: bool,
     pub is_first_after_requeue: bool,
     /// Who has requeued it before this attempt, if that is known.
     pub requeued_by: Option<String>,
@@ -59,6 +60,7 @@ impl AttemptRow {
             number: attempt.attempt,
             fence: attempt.fence.0,
             retry: retry_name(attempt.retry_count()),
+            is_question: attempt.status == AttemptStatus::Asked,
             is_first_after_requeue: attempt.is_first_after_requeue(),
             requeued_by: None,
             status: attempt.status.as_str(),
@@ -181,6 +183,9 @@ pub fn status_class(status: AttemptStatus) -> &'static str {
     match status {
         AttemptStatus::Success => "good",
         AttemptStatus::Failed | AttemptStatus::Lost => "bad",
-        AttemptStatus::Snoozed | AttemptStatus::Cancelled | AttemptStatus::Released => "grey",
+        AttemptStatus::Snoozed
+        | AttemptStatus::Cancelled
+        | AttemptStatus::Released
+        | AttemptStatus::Asked => "grey",
     }
 }

@@ -55,7 +55,7 @@ fn events_of(job: &Job, attempts: &[Attempt]) -> Vec<Value> {
             AttemptStatus::Failed | AttemptStatus::Lost => "ERROR",
             AttemptStatus::Cancelled => "CANCELED",
             // Not counted as attempts.
-            AttemptStatus::Snoozed | AttemptStatus::Released => continue,
+            AttemptStatus::Snoozed | AttemptStatus::Released | AttemptStatus::Asked => continue,
         };
         events.push(event(attempt.started_at, "ACTIVE", json!({})));
         let mut more = response;

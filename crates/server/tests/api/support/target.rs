@@ -16,6 +16,11 @@ pub fn says(status: u16) -> Reply {
     answer(&format!("{status} Said"), "", &format!("said {status}"))
 }
 
+/// Nothing: the connection is closed.
+pub fn hangs_up() -> Reply {
+    Reply::SendAndClose(String::new())
+}
+
 impl Reply {
     pub fn header(self, name: &str, value: &str) -> Self {
         self.changed(|text| {

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    BatchId, Dependencies, ExpiryAction, JobExtras, NewJob, OnFailure, StartDeadline, Timestamp,
-    Unique,
+    BatchId, ConfirmSettings, Dependencies, ExpiryAction, JobExtras, NewJob, OnFailure,
+    StartDeadline, Timestamp, Unique,
 };
 
 #[derive(Default, Serialize, Deserialize)]
@@ -18,6 +18,8 @@ pub(crate) struct StoredExtras {
     after: Option<OnFailure>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     batch: Option<BatchId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    confirm: Option<ConfirmSettings>,
 }
 
 impl StoredExtras {
@@ -29,6 +31,7 @@ impl StoredExtras {
             on_expiry: extras.start_before.map(|(_, on_expiry)| on_expiry),
             after: extras.after.as_ref().map(Dependencies::on_failure),
             batch: extras.batch,
+            confirm: extras.confirm.clone(),
         })
     }
 
@@ -43,6 +46,7 @@ impl StoredExtras {
             start_deadline,
             after: self.after,
             batch: self.batch,
+            confirm: self.confirm,
         };
         (extras != JobExtras::default()).then(|| Box::new(extras))
     }

@@ -24,6 +24,11 @@ class JobOptions(TypedDict, total=False):
     """The open batch that the job belongs to: `bat_…`"""
     concurrency_key: str
     """Concurrency key within the tenant, such as a customer id; see gates."""
+    confirm: types.Confirm
+    """Ask whether an attempt took effect before it is repeated, after an end that leaves that
+    open: a timeout or broken connection after the request was sent, or a lost lease. `{}` for
+    jobs of handlers and workers with a confirm function.
+    """
     debounce: Duration
     """Debounce: start a unique job after this long without another request for it."""
     debounce_max: Duration
@@ -100,6 +105,7 @@ OPTIONS: dict[str, tuple[str, Form]] = {
     "after": ("after", "plain"),
     "batch": ("batch", "plain"),
     "concurrency_key": ("concurrencyKey", "plain"),
+    "confirm": ("confirm", "plain"),
     "debounce": ("debounce", "duration"),
     "debounce_max": ("debounceMax", "duration"),
     "delay": ("delay", "duration"),

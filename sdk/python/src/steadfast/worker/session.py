@@ -162,6 +162,9 @@ def claim_request(worker: Worker) -> dict[str, Any]:
         "workerInfo": info,
         "kinds": worker.kinds,
     }
+    confirms = worker.confirms
+    if confirms:
+        request["confirms"] = confirms
     if worker.queues:
         request["queues"] = worker.queues
     if worker.lease is not None:

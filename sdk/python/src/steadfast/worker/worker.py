@@ -80,6 +80,12 @@ class Worker:
         self._stop_async: asyncio.Event | None = None
 
     @property
+    def confirms(self) -> list[str]:
+        """The kinds whose jobs can ask whether an attempt took effect."""
+        found = {kind: self.app.find(kind) for kind in self.kinds}
+        return [kind for kind, it in found.items() if it and it.confirm_function is not None]
+
+    @property
     def kinds(self) -> list[str]:
         """The kinds that it claims: by default all of the application, also those defined later."""
         return self.app.kinds() if self._kinds is None else self._kinds
