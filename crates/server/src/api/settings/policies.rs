@@ -9,9 +9,10 @@ use steadfast_engine::ReplayRequest;
 
 use crate::{
     api::query,
-    app::{App, tenant_limiter::TenantPermit},
+    app::App,
     extract::{Body, Caller, Reads},
     http::{Answer, Json, Problem, Problems},
+    node::tenant_limiter::TenantPermit,
 };
 
 /// Preview the whole timetable of a policy.
