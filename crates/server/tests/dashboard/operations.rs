@@ -265,8 +265,9 @@ async fn a_failure_says_on_request_what_another_policy_would_have_done() {
 async fn a_policy_that_would_have_saved_jobs_is_given_to_those_that_wait() {
     let node = TestNode::start().await;
     node.clock.set_back(Duration::from_secs(120));
-    for _ in 0..2 {
-        let job = dead_letter(&node, "default", "connection refused").await;
+    let first = dead_letter(&node, "default", "connection refused").await;
+    let second = dead_letter(&node, "default", "connection refused").await;
+    for job in [first, second] {
         node.client.retry(job.id).await.unwrap();
     }
     node.clock.set_back(Duration::from_secs(60));
@@ -281,7 +282,7 @@ async fn a_policy_that_would_have_saved_jobs_is_given_to_those_that_wait() {
     assert!(page.contains(gain), "{page}");
     let form = page.split("action=\"/jobs/act\"").nth(1).unwrap();
     let form = form.split("</form>").next().unwrap();
-    let retry = "{&#34;baseDelay&#34;:&#34;1m&#34;,&#34;jitter&#34;:&#34;none&#34;,&#34;preset&#34;:&#34;patient&#34;}";
+    let retry = "{&#34;preset&#34;:&#34;patient&#34;,&#34;baseDelay&#34;:&#34;1m&#34;,&#34;jitter&#34;:&#34;none&#34;}";
     for field in [
         format!("name=\"retry\" value=\"{retry}\""),
         "name=\"scope\" value=\"all\"".to_owned(),
