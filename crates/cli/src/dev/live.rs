@@ -41,7 +41,7 @@ async fn attempt_lines(client: &Client, notice: &Notice) -> Option<[String; 2]> 
     let mut attempts = history.items.into_iter();
     let attempt = attempts.find(|attempt| attempt.attempt == notice.attempt)?;
     let mark = mark_of(
-        attempt.status == AttemptStatus::Success || attempt.answer == Some(ConfirmAnswer::Done),
+        attempt.status == AttemptStatus::Success || attempt.answer() == Some(ConfirmAnswer::Done),
     );
     let decision = explain::decision_brief(&attempt);
     let decision = decision.map_or(String::new(), |decision| format!(" → {decision}"));
