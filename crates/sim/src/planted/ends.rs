@@ -83,7 +83,11 @@ impl BuggyStore {
                 to.state = JobState::Waiting;
                 to.finished_at = None;
             }
-            Bug::SettledAgain if to.state == JobState::Succeeded && self.every(3) => {
+            Bug::SettledAgain
+                if to.state == JobState::Succeeded
+                    && record.as_ref().and_then(Attempt::answer).is_none()
+                    && self.every(3) =>
+            {
                 to.state = JobState::Waiting;
                 to.finished_at = None;
             }

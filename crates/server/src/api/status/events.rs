@@ -17,7 +17,7 @@ use crate::{
 /// Stream live events of jobs on all nodes.
 ///
 /// They are `job.started`, `job.succeeded`, `job.retrying`, `job.failed`, `job.cancelled`,
-/// `job.snoozed` and `job.released`.
+/// `job.asked`, `job.snoozed` and `job.released`.
 ///
 /// Events of other nodes than the one that is asked come within about a second and without stack
 /// traces, and begin about a second after the stream was opened. If there are too many, some of the
