@@ -15,4 +15,5 @@ pub mod renew;
 pub mod sweep;
 pub mod tags;
 pub mod unique;
+pub mod waiting_limit;
 pub mod webhooks;

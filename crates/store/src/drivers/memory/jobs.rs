@@ -36,7 +36,7 @@ use crate::{
     verbs::{
         self, audit, batches,
         dependencies::{self, RequestContext},
-        outbox,
+        gates, outbox, waiting_limit,
     },
 };
 
@@ -49,6 +49,7 @@ impl JobStore for MemoryStore {
         jobs: Vec<NewJob>,
         audit: Option<AuditRecord>,
     ) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        gates::refresh(self).await?;
         if let Some(audit) = audit {
             return audit::enqueue(self, jobs, audit).await;
         }
@@ -234,6 +235,10 @@ impl Tables {
         let dependants =
             finish(dependencies::plan(&mut seam, &new, &context)).map_err(failed)??;
         let answers = self.answers_for(&jobs, &plan, now)?;
+        let gates = Arc::clone(self.flow.gates());
+        let created = new.iter().map(|(_, job)| *job);
+        let room = waiting_limit::check(&mut self.seam(now), &gates, created);
+        finish(room).map_err(failed)??;
         finish(batches::check(&mut self.seam(now), new, None)).map_err(failed)??;
         let created = answers.iter().enumerate();
         let created = created.filter(|(_, it)| matches!(it, EnqueueResult::Created(..)));

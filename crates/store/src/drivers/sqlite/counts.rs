@@ -5,9 +5,11 @@ pub(crate) mod recount;
 use std::{collections::HashMap, hash::Hash};
 
 use rusqlite::{Connection, params};
-use steadfast_core::{JobProgress, JobState, Tally, Timestamp};
+use steadfast_core::{
+    GateId, GateScope, JobProgress, JobState, Tally, Tenant, Timestamp, WaitingRequest,
+};
 
-use super::{driver_error::DriverError, values::state_number};
+use super::{driver_error::DriverError, session::Session, values::state_number};
 use crate::{
     drivers::sql::{counters::WaitingCount, values::STATES},
     lane::LaneId,
@@ -52,6 +54,11 @@ impl<K: Copy + Eq + Hash + Ord, V: Default> Sums<K, V> {
         }
         let latest = self.latest.get_or_insert_with(|| (key, V::default()));
         &mut latest.1
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (K, &V)> {
+        let latest = self.latest.iter().map(|(key, sum)| (*key, sum));
+        latest.chain(self.others.iter().map(|(key, sum)| (*key, sum)))
     }
 
     /// In the order of their keys, which is that of the pages that they are on.
@@ -236,6 +243,34 @@ impl Counts {
         }
         Ok(())
     }
+}
+
+/// How many jobs wait at a gate, with what this transaction has changed so far.
+pub(super) fn waiting(
+    session: &mut Session<'_>,
+    request: &WaitingRequest,
+) -> Result<u64, DriverError> {
+    let GateId { tenant, scope, key } = &request.gate;
+    let (tenant, queue) = match scope {
+        GateScope::Tenant => (Some(key.as_str()), None),
+        _ => (tenant.as_ref().map(Tenant::as_str), Some(key.as_str())),
+    };
+    let Session {
+        conn,
+        names,
+        counts,
+        ..
+    } = session;
+    let mut statement = conn.prepare_cached(include_str!("counts/waiting_at_gate.sql"))?;
+    let mut waiting: i64 = statement.query_row((tenant, queue), |row| row.get("waiting"))?;
+    for (lane, change) in counts.lanes.iter() {
+        let [changed, ..] = change.by_state;
+        let lane = names.lane(conn, lane)?;
+        if request.gate.counts_waiting(&lane.tenant, &lane.queue) {
+            waiting += changed;
+        }
+    }
+    Ok(u64::try_from(waiting).unwrap_or_default())
 }
 
 /// Forgets past minutes in which nothing waits, and moves those long past into one.

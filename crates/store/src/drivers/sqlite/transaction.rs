@@ -9,10 +9,11 @@ use rusqlite::{
 };
 use steadfast_core::{
     EncryptedPart, Job, JobCommand, JobId, KeyRotation, NewJob, Subscriptions, Timestamp,
+    WaitingRequest,
 };
 
 use super::{
-    SqliteStore, change, enqueue, get, insert, names::Names, readers::Reader, session::Session,
+    SqliteStore, change, counts, enqueue, get, insert, names::Names, readers::Reader, session::Session,
 };
 use crate::{
     damage::DamageLog,
@@ -181,6 +182,11 @@ impl SqlWriter for WriterTransaction<'_, '_> {
     async fn lock_names(&mut self, _names: &[String]) -> Result<(), DriverError> {
         // There is one writer.
         Ok(())
+    }
+
+    async fn hold_waiting(&mut self, requests: &[WaitingRequest]) -> Result<Vec<u64>, DriverError> {
+        let count = |request| counts::waiting(self, request);
+        requests.iter().map(count).collect()
     }
 
     fn wake(&mut self, reason: WakeReason) {
