@@ -169,7 +169,9 @@ mod tests {
         let found = gates.waiting_requests(new.iter().map(|(tenant, queue)| (tenant, queue)));
         assert!(found.is_sorted_by_key(WaitingRequest::number));
         for request in &found {
-            let counted = new.iter().filter(|(tenant, queue)| request.gate.counts_waiting(tenant, queue));
+            let counted = new
+                .iter()
+                .filter(|(tenant, queue)| request.gate.counts_waiting(tenant, queue));
             assert_eq!(request.new, counted.count() as u64);
         }
         let found = found.into_iter();
@@ -189,7 +191,12 @@ mod tests {
             gate(None, GateScope::Queue, "other", 1),
         ];
         let gates = Gates::new(set, GateDefaults::default());
-        let new = [("acme", "mail"), ("acme", "mail"), ("beta", "mail"), ("acme", "x")];
+        let new = [
+            ("acme", "mail"),
+            ("acme", "mail"),
+            ("beta", "mail"),
+            ("acme", "x"),
+        ];
         let expected = [
             ("queue mail".to_owned(), 100, 3),
             ("queue mail of tenant acme".to_owned(), 10, 2),
@@ -212,7 +219,10 @@ mod tests {
             ("queue sms".to_owned(), 7, 1),
             ("tenant acme".to_owned(), 9, 2),
         ];
-        assert_eq!(requests(&gates, &[("acme", "mail"), ("acme", "sms")]), expected);
+        assert_eq!(
+            requests(&gates, &[("acme", "mail"), ("acme", "sms")]),
+            expected
+        );
     }
 
     #[test]

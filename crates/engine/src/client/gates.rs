@@ -233,8 +233,12 @@ impl Client {
 }
 
 fn waiting_at(id: &GateId, lanes: &[LaneStats]) -> u64 {
-    let counted = lanes.iter().filter(|lane| id.counts_waiting(&lane.tenant, &lane.queue));
-    counted.map(|it| it.scheduled + it.ready + it.retrying).sum()
+    let counted = lanes
+        .iter()
+        .filter(|lane| id.counts_waiting(&lane.tenant, &lane.queue));
+    counted
+        .map(|it| it.scheduled + it.ready + it.retrying)
+        .sum()
 }
 
 /// Adds what the gate lets through from now on.

@@ -11,7 +11,7 @@ use steadfast_core::{
     PrerequisiteState, Subscriptions, Timestamp,
 };
 
-use super::batches;
+use super::{batches, gates};
 use crate::{
     drivers::driver_error::DriverError,
     drivers::transaction::{Dependency, Lock, Reads, StoredState, Transaction, WakeReason},

@@ -51,23 +51,28 @@ pub async fn jobs_beyond_the_limit_are_refused_whole(f: Fixture) {
 }
 
 pub async fn each_limit_of_a_job_counts(f: Fixture) {
-    let own = |most| {
-        gate(Some("acme"), GateScope::Queue, "mail", at_most(most))
-    };
+    let own = |most| gate(Some("acme"), GateScope::Queue, "mail", at_most(most));
     let of_tenant = gate(None, GateScope::Tenant, "acme", at_most(5));
     let of_queue = gate(None, GateScope::Queue, "mail", at_most(4));
     f.use_gates(&gates([own(2), of_tenant, of_queue])).await;
     let of = |owner: &str, name: &str| {
         f.job_with(|job| (job.tenant, job.queue) = (tenant(owner), queue(name)))
     };
-    f.enqueue(vec![of("acme", "mail"), of("acme", "mail")]).await;
+    f.enqueue(vec![of("acme", "mail"), of("acme", "mail")])
+        .await;
     let sentence = refusal(&f, vec![of("acme", "mail")]).await;
-    assert!(sentence.starts_with("queue mail of tenant acme has 2 "), "{sentence}");
-    f.enqueue(vec![of("beta", "mail"), of("beta", "mail")]).await;
+    assert!(
+        sentence.starts_with("queue mail of tenant acme has 2 "),
+        "{sentence}"
+    );
+    f.enqueue(vec![of("beta", "mail"), of("beta", "mail")])
+        .await;
     let sentence = refusal(&f, vec![of("beta", "mail"), of("beta", "other")]).await;
     assert!(sentence.starts_with("queue mail has 4 "), "{sentence}");
-    f.enqueue(vec![of("beta", "other"), of("acme", "other")]).await;
-    f.enqueue(vec![of("acme", "third"), of("acme", "other")]).await;
+    f.enqueue(vec![of("beta", "other"), of("acme", "other")])
+        .await;
+    f.enqueue(vec![of("acme", "third"), of("acme", "other")])
+        .await;
     let sentence = refusal(&f, vec![of("acme", "fourth")]).await;
     assert!(sentence.starts_with("tenant acme has 5 "), "{sentence}");
 }
@@ -134,10 +139,13 @@ pub async fn retries_and_commands_are_never_refused(f: Fixture) {
     let retried = f.end(claim, failure("no connection")).await;
     assert_eq!(retried.progress.state, JobState::Waiting);
     let sentence = refusal(&f, f.jobs(1)).await;
-    assert!(sentence.contains("has 2 waiting jobs and may have 1"), "{sentence}");
+    assert!(
+        sentence.contains("has 2 waiting jobs and may have 1"),
+        "{sentence}"
+    );
     let cancelled = f.command(id, JobCommand::Cancel).await;
     assert_eq!(cancelled.progress.state, JobState::Cancelled);
-    let again = f.command(id, JobCommand::Retry).await;
+    let again = f.command(id, JobCommand::Retry { payload: None }).await;
     assert_eq!(again.progress.state, JobState::Waiting);
 }
 

@@ -237,7 +237,8 @@ impl Tables {
         let answers = self.answers_for(&jobs, &plan, now)?;
         let gates = Arc::clone(self.flow.gates());
         let created = new.iter().map(|(_, job)| *job);
-        let room = waiting_limit::check(&mut self.seam(now), &gates, created);
+        let mut seam = self.seam(now);
+        let room = waiting_limit::check(&mut seam, &gates, created);
         finish(room).map_err(failed)??;
         finish(batches::check(&mut self.seam(now), new, None)).map_err(failed)??;
         let created = answers.iter().enumerate();

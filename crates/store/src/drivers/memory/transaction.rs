@@ -308,7 +308,9 @@ impl Transaction for MemoryTransaction<'_> {
         let waiting = jobs.filter(|job| job.progress.state == JobState::Waiting);
         let waiting: Vec<&Job> = waiting.collect();
         let count = |request: &WaitingRequest| {
-            let counted = waiting.iter().filter(|job| request.gate.counts_waiting(&job.tenant, &job.queue));
+            let counted = waiting
+                .iter()
+                .filter(|job| request.gate.counts_waiting(&job.tenant, &job.queue));
             counted.count() as u64
         };
         Ok(requests.iter().map(count).collect())

@@ -63,7 +63,10 @@ impl Driver for PostgresStore {
             &conn.session(),
             &limits
         ));
-        self.inner.shared.waiting_limits.set_shared(limits, shared.is_ok());
+        self.inner
+            .shared
+            .waiting_limits
+            .set_shared(limits, shared.is_ok());
         shared
     }
 

@@ -3,8 +3,7 @@
 use async_trait::async_trait;
 use steadfast_core::{
     AuditRecord, IdempotencyKey, Job, JobCommand, JobId, NewJob, OperationId, OperationJob,
-    OperationOutcome, ScheduleId, SkippedTicks, Subscriptions, Tenant, Timestamp,
-    WaitingRequest,
+    OperationOutcome, ScheduleId, SkippedTicks, Subscriptions, Tenant, Timestamp, WaitingRequest,
 };
 
 use super::{

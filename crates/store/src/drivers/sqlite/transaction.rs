@@ -13,7 +13,8 @@ use steadfast_core::{
 };
 
 use super::{
-    SqliteStore, change, counts, enqueue, get, insert, names::Names, readers::Reader, session::Session,
+    SqliteStore, change, counts, enqueue, get, insert, names::Names, readers::Reader,
+    session::Session,
 };
 use crate::{
     damage::DamageLog,
