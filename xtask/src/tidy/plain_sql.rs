@@ -81,7 +81,8 @@ fn in_statements(path: &str, first_line: usize, text: &str) -> Vec<Finding> {
         for part in code.split_inclusive(';') {
             let mut words = part.split(|letter| !is_word(letter));
             let mut words = words.by_ref().filter(|word| !word.is_empty()).peekable();
-            if statement_is_new {
+            // A template such as `{set} jit = off` is filled with either.
+            if statement_is_new && !part.trim_start().starts_with('{') {
                 match (words.next(), words.peek().copied()) {
                     (Some("set"), Some("local" | "transaction" | "constraints")) => {}
                     (Some("set"), Some(_)) => find(SETTING),

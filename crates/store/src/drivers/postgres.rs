@@ -64,7 +64,7 @@ use session::{PoolContext, Session, SqlTexts};
 use sweeps::Sweeps;
 use time::DatabaseClock;
 use trust::ConnectionTrust;
-use waiting::SharedLimits;
+use waiting::shared_limits::SharedLimits;
 
 pub use options::PostgresOptions;
 

@@ -235,12 +235,7 @@ impl Tables {
         let dependants =
             finish(dependencies::plan(&mut seam, &new, &context)).map_err(failed)??;
         let answers = self.answers_for(&jobs, &plan, now)?;
-        let gates = Arc::clone(self.flow.gates());
-        let created = new.iter().map(|(_, job)| *job);
-        let mut seam = self.seam(now);
-        let room = waiting_limit::check(&mut seam, &gates, created);
-        finish(room).map_err(failed)??;
-        finish(batches::check(&mut self.seam(now), new, None)).map_err(failed)??;
+        self.check_new(new, now).map_err(failed)??;
         let created = answers.iter().enumerate();
         let created = created.filter(|(_, it)| matches!(it, EnqueueResult::Created(..)));
         let created: Vec<usize> = created.map(|(index, _)| index).collect();
@@ -268,6 +263,21 @@ impl Tables {
             self.save_audit(Some(record));
         }
         Ok(answers)
+    }
+
+    /// Whether there is room for jobs that are not stored yet, and the batches that they name take them.
+    fn check_new(
+        &mut self,
+        new: Vec<(usize, &NewJob)>,
+        now: Timestamp,
+    ) -> Result<Result<(), EnqueueError>, DriverError> {
+        let gates = Arc::clone(self.flow.gates());
+        let mut seam = self.seam(now);
+        let created = new.iter().map(|(_, job)| *job);
+        if let Err(full) = finish(waiting_limit::check(&mut seam, &gates, created))? {
+            return Ok(Err(full));
+        }
+        finish(batches::check(&mut seam, new, None))
     }
 
     fn answers_for(

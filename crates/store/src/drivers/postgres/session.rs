@@ -12,7 +12,7 @@ use tokio_postgres::{Client, Error, IsolationLevel, Row, Statement, types::ToSql
 
 use super::{
     driver_error::DriverError, due_cache::DueCache, names::cache::Names, sweeps::Sweeps,
-    time::DatabaseClock, trust::ConnectionTrust, waiting::SharedLimits,
+    time::DatabaseClock, trust::ConnectionTrust, waiting::shared_limits::SharedLimits,
 };
 use crate::{
     damage::DamageLog,

@@ -1,27 +1,11 @@
 //! Limits of waiting jobs. The rows that count them are appended, so nothing that creates hold in common
 //! is written: a function of the schema holds a lock on the number of the gate while it counts.
 
-use std::sync::{Mutex, PoisonError};
+pub(super) mod shared_limits;
 
 use steadfast_core::{GateId, GateScope, Tenant, WaitingRequest};
 
 use super::{driver_error::DriverError, session::Session};
-
-/// The limits that are in the table for programs that store jobs by SQL, if that is known.
-#[derive(Default)]
-pub(super) struct SharedLimits(Mutex<Option<Vec<(GateId, u32)>>>);
-
-impl SharedLimits {
-    pub(super) fn is_shared(&self, limits: &[(GateId, u32)]) -> bool {
-        let shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.as_deref() == Some(limits)
-    }
-
-    pub(super) fn set_shared(&self, limits: Vec<(GateId, u32)>, is_known: bool) {
-        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *shared = is_known.then_some(limits);
-    }
-}
 
 /// How many jobs wait at each gate.
 pub(super) async fn hold(

@@ -1,15 +1,14 @@
 //! Counts, collected in memory over a transaction and written once for each lane in it.
 
 pub(crate) mod recount;
+pub(crate) mod waiting_at_gate;
 
 use std::{collections::HashMap, hash::Hash};
 
 use rusqlite::{Connection, params};
-use steadfast_core::{
-    GateId, GateScope, JobProgress, JobState, Tally, Tenant, Timestamp, WaitingRequest,
-};
+use steadfast_core::{JobProgress, JobState, Tally, Timestamp};
 
-use super::{driver_error::DriverError, session::Session, values::state_number};
+use super::{driver_error::DriverError, values::state_number};
 use crate::{
     drivers::sql::{counters::WaitingCount, values::STATES},
     lane::LaneId,
@@ -243,34 +242,6 @@ impl Counts {
         }
         Ok(())
     }
-}
-
-/// How many jobs wait at a gate, with what this transaction has changed so far.
-pub(super) fn waiting(
-    session: &mut Session<'_>,
-    request: &WaitingRequest,
-) -> Result<u64, DriverError> {
-    let GateId { tenant, scope, key } = &request.gate;
-    let (tenant, queue) = match scope {
-        GateScope::Tenant => (Some(key.as_str()), None),
-        _ => (tenant.as_ref().map(Tenant::as_str), Some(key.as_str())),
-    };
-    let Session {
-        conn,
-        names,
-        counts,
-        ..
-    } = session;
-    let mut statement = conn.prepare_cached(include_str!("counts/waiting_at_gate.sql"))?;
-    let mut waiting: i64 = statement.query_row((tenant, queue), |row| row.get("waiting"))?;
-    for (lane, change) in counts.lanes.iter() {
-        let [changed, ..] = change.by_state;
-        let lane = names.lane(conn, lane)?;
-        if request.gate.counts_waiting(&lane.tenant, &lane.queue) {
-            waiting += changed;
-        }
-    }
-    Ok(u64::try_from(waiting).unwrap_or_default())
 }
 
 /// Forgets past minutes in which nothing waits, and moves those long past into one.

@@ -186,7 +186,7 @@ impl SqlWriter for WriterTransaction<'_, '_> {
     }
 
     async fn hold_waiting(&mut self, requests: &[WaitingRequest]) -> Result<Vec<u64>, DriverError> {
-        let count = |request| counts::waiting(self, request);
+        let count = |request| counts::waiting_at_gate::waiting_at_gate(self, request);
         requests.iter().map(count).collect()
     }
 
