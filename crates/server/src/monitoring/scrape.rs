@@ -270,11 +270,11 @@ struct ReasonLabels {
 
 fn register_refused_creates(refused: RefusedCreates, registry: &mut Registry) {
     let creates = Family::<ReasonLabels, Counter>::default();
-    for (reason, count) in [("too_many_waiting", refused.too_many_waiting)] {
-        creates
-            .get_or_create(&ReasonLabels { reason })
-            .inc_by(count);
-    }
+    let reason = "too_many_waiting";
+    let labels = ReasonLabels { reason };
+    creates
+        .get_or_create(&labels)
+        .inc_by(refused.too_many_waiting);
     let help = "Requests to create jobs that this node refused because there was no room for more";
     registry.register("creates_refused", help, creates);
 }

@@ -14,6 +14,11 @@ impl SharedLimits {
         shared.as_deref() == Some(limits)
     }
 
+    /// Another server may answer from now on.
+    pub(in crate::drivers::postgres) fn forget(&self) {
+        self.set_shared(Vec::new(), false);
+    }
+
     pub(in crate::drivers::postgres) fn set_shared(
         &self,
         limits: Vec<(GateId, u32)>,
