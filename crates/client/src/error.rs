@@ -155,6 +155,11 @@ impl ClientError {
         self.is_transient() || is_server_error || matches!(self.kind, ErrorKind::Decode(_))
     }
 
+    /// Whether the server refused the request without beginning it.
+    pub(crate) fn had_no_effect(&self) -> bool {
+        matches!(self.status(), Some(429 | 503))
+    }
+
     /// Whether the certificate of the server is not trusted, which no repeat can cure.
     pub(crate) fn is_untrusted(&self) -> bool {
         let problem = self.tls_problem();

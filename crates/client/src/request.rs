@@ -168,6 +168,7 @@ impl<T> Request<T> {
         let mut backoff = Backoff::default();
         for _ in 1..CALL_TRIES_MAX {
             let error = match self.send_once().await.and_then(&read) {
+                Err(error) if error.had_no_effect() => error,
                 Err(error) if self.is_repeatable && error.is_worth_repeating() => error,
                 answer => return answer,
             };

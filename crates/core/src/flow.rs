@@ -12,6 +12,7 @@
 //! * `stop`: gates that let no job start, however few run.
 //! * `fair`: which tenant is next.
 //! * `slots`: how many calls a node makes to one destination at a time.
+//! * `waiting`: how many jobs may wait.
 //! * `blockers`: why a job has not started, for people.
 
 mod blockers;
@@ -31,6 +32,7 @@ mod room;
 mod shared_quota;
 mod slots;
 mod stop;
+mod waiting;
 
 pub use blockers::{
     Blocker, BlockerKind, GateHolder, GateSnapshot, JobSnapshot, PlaceSnapshot, QueueExplanation,
@@ -57,3 +59,4 @@ pub use slots::{
     webhook_slots,
 };
 pub use stop::GateStop;
+pub use waiting::{WaitingRefusal, WaitingRequest};

@@ -76,8 +76,9 @@ pub use flow::{
     HealthTally, HoldCommand, HoldMode, Incident, IncidentCause, JobSnapshot, LimitHeader,
     ManualHold, OutcomeCounts, Pause, PausePatch, PlaceSnapshot, QueueExplanation, QueueFacts,
     Rate, RatePatch, RequestedWait, RetryAfterScope, RetryShare, Room, Share, SharedQuota,
-    SharedRetryAfter, StartEstimate, StartExplanation, StartFacts, TargetQuota, Weight,
-    WorkerSnapshot, call_allowance, tenant_call_allowance, tenant_webhook_allowance, webhook_slots,
+    SharedRetryAfter, StartEstimate, StartExplanation, StartFacts, TargetQuota, WaitingRefusal,
+    WaitingRequest, Weight, WorkerSnapshot, call_allowance, tenant_call_allowance,
+    tenant_webhook_allowance, webhook_slots,
 };
 pub use forecast::{
     attempts::AttemptForecast,

@@ -195,6 +195,11 @@ pub const GATE_MAX_RUNNING_MAX: u32 = 1_000_000;
 /// Starts in the time of a rate: starts are spaced by whole microseconds, and the shortest time has
 /// a million of them.
 pub const RATE_LIMIT_MAX: u32 = 1_000_000;
+/// Waiting jobs of a queue or tenant: more wait on no installation, and a gate without the limit has none.
+pub const GATE_MAX_WAITING_MAX: u32 = 1_000_000_000;
+/// When to repeat a create that was refused because too many jobs wait: a worker needs a while to make
+/// room, and callers that come more often only cost requests.
+pub const WAITING_RETRY_AFTER: Duration = Duration::from_secs(5);
 /// The time of a rate: shorter ones are what `maxRunning` is for, and with one longer than a day
 /// a person cannot see whether it is kept.
 pub const RATE_PER: RangeInclusive<Duration> = Duration::from_secs(1)..=DAY;

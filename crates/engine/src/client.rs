@@ -50,6 +50,7 @@ use tokio::sync::Notify;
 use crate::{
     client::stats::Stats,
     documents::{cache::DocumentCache, endpoints::Endpoints, policy_levels::PolicyLevels},
+    flow::admission::{Admission, RefusedCreates},
     flow::gates::{GateCache, mark_paused},
     inflight::Inflight,
     limits::CALL_TIMEOUT_MAX_DEFAULT,
@@ -77,6 +78,7 @@ struct Inner {
     endpoints: Arc<DocumentCache<Endpoints>>,
     gates: Arc<GateCache>,
     job_limits: JobLimits,
+    admission: Admission,
     /// Tells the operation runner of this engine that there is work.
     operation_created: Arc<Notify>,
 }
@@ -168,6 +170,7 @@ impl Client {
             endpoints,
             gates,
             job_limits,
+            admission: Admission::default(),
             operation_created: Arc::default(),
         });
         Self {
@@ -340,6 +343,11 @@ impl Client {
     /// Counts over everything; [`Stats::recent`] counts from the minute of `since` on.
     pub async fn stats(&self, since: Timestamp) -> Result<Stats, ClientError> {
         Ok(self.lanes(None, since).await?.into_iter().collect())
+    }
+
+    /// Creates that this client and its clones refused because there was no room for more jobs.
+    pub fn refused_creates(&self) -> RefusedCreates {
+        self.inner.admission.refused()
     }
 
     /// Attempts by the minute in which they ended, of a tenant or of all.

@@ -166,7 +166,9 @@ impl ObservedStore {
                 }
             }
             // No workload comes near the limits.
-            EnqueueError::TenantFull { .. } | EnqueueError::Store(_) => {}
+            EnqueueError::TenantFull { .. }
+            | EnqueueError::WaitingFull(_)
+            | EnqueueError::Store(_) => {}
         }
         Ok(())
     }

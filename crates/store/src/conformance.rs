@@ -34,7 +34,7 @@ use claims::{
 };
 use jobs::{
     attempts, command, commit, enqueue, expiry, keys, logs, once, outbox, outbox_links, prune,
-    questions, renew, sweep, tags, unique, webhooks,
+    questions, renew, sweep, tags, unique, waiting_limit, webhooks,
 };
 use records::{
     after, audit, batch_requests, batches, documents, erase, failures, fire, operations, schedules,

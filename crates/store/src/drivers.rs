@@ -40,6 +40,11 @@ pub(crate) trait Driver: BaseStore {
     /// The gates, as this handle knows them.
     fn gates(&self) -> &CurrentGates;
 
+    /// Lets programs that store jobs by SQL know which limits of waiting jobs apply.
+    fn share_waiting_limits(&self) -> impl Future<Output = Result<(), StoreError>> + Send {
+        std::future::ready(Ok(()))
+    }
+
     /// Runs a verb in a transaction, durably before it returns, and wakes whom it concerns. It
     /// touches about this many rows.
     fn transact<A: Send + Sync + 'static, T: Send + 'static>(

@@ -3,7 +3,7 @@
 use std::{error::Error, fmt, path::PathBuf, sync::Arc};
 
 use steadfast_core::{
-    BatchId, CommandRefusal, IdempotencyKey, Invalid, JobId, Tenant, UniqueConflict,
+    BatchId, CommandRefusal, IdempotencyKey, Invalid, JobId, Tenant, UniqueConflict, WaitingRefusal,
 };
 
 use crate::damage::DamagedRow;
@@ -325,6 +325,9 @@ pub enum EnqueueError {
         /// How many there may be.
         most: usize,
     },
+    /// Too many jobs of a queue or tenant wait.
+    #[error(transparent)]
+    WaitingFull(#[from] WaitingRefusal),
     /// The store could not do it.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -340,6 +343,7 @@ impl EnqueueError {
             | Self::UnknownBatch { .. }
             | Self::BatchRefused { .. }
             | Self::TenantFull { .. } => false,
+            Self::WaitingFull(_) => true,
             Self::Store(error) => error.is_transient(),
         }
     }

@@ -20,3 +20,4 @@ pub(crate) mod schedules;
 pub(crate) mod template;
 pub(crate) mod tenant_room;
 pub(crate) mod unique;
+pub(crate) mod waiting_limit;

@@ -1333,6 +1333,8 @@ type Gate struct {
 	NextStart time.Time `json:"nextStart,omitzero"`
 	// Number of running attempts; only if the gate limits it.
 	Running *int `json:"running,omitzero"`
+	// Number of waiting jobs; only if the gate limits it.
+	Waiting *int `json:"waiting,omitzero"`
 }
 
 // GateHolder: A running job that counts at a gate.
@@ -1386,6 +1388,8 @@ type GateSettings struct {
 	Key string `json:"key"`
 	// Maximum number of concurrent attempts.
 	MaxRunning *int `json:"maxRunning,omitzero"`
+	// Maximum number of waiting jobs of the queue or tenant.
+	MaxWaiting *int `json:"maxWaiting,omitzero"`
 	// Whether jobs run one at a time in creation order; absent means false.
 	Ordered *bool `json:"ordered,omitzero"`
 	// The pause, if any.
@@ -2447,6 +2451,9 @@ type SetGateRequest struct {
 	Hold HoldMode `json:"hold,omitzero"`
 	// Maximum number of concurrent attempts over all nodes; null for no limit.
 	MaxRunning *int `json:"maxRunning,omitzero"`
+	// Maximum number of waiting jobs; a create beyond it is refused with 429; null for no limit. Only
+	// for scopes `queue` and `tenant`.
+	MaxWaiting *int `json:"maxWaiting,omitzero"`
 	// Whether jobs run one at a time in creation order; a retrying job holds back later jobs. Only for
 	// scope `key`.
 	Ordered *bool `json:"ordered,omitzero"`

@@ -1247,6 +1247,8 @@ export type Gate = GateSettings & {
   nextStart?: string | null | undefined;
   /** Number of running attempts; only if the gate limits it. */
   running?: number | null | undefined;
+  /** Number of waiting jobs; only if the gate limits it. */
+  waiting?: number | null | undefined;
 };
 
 /** A running job that counts at a gate. */
@@ -1291,6 +1293,8 @@ export interface GateSettings {
   key: string;
   /** Maximum number of concurrent attempts. */
   maxRunning?: number | null | undefined;
+  /** Maximum number of waiting jobs of the queue or tenant. */
+  maxWaiting?: number | null | undefined;
   /** Whether jobs run one at a time in creation order; absent means false. */
   ordered?: boolean | null | undefined;
   /** The pause, if any. */
@@ -2303,6 +2307,11 @@ export interface SetGateRequest {
   hold?: HoldMode | null | undefined;
   /** Maximum number of concurrent attempts over all nodes; null for no limit. */
   maxRunning?: number | null | undefined;
+  /**
+   * Maximum number of waiting jobs; a create beyond it is refused with 429; null for no limit. Only
+   * for scopes `queue` and `tenant`.
+   */
+  maxWaiting?: number | null | undefined;
   /**
    * Whether jobs run one at a time in creation order; a retrying job holds back later jobs. Only
    * for scope `key`.

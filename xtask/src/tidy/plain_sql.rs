@@ -79,10 +79,11 @@ fn in_statements(path: &str, first_line: usize, text: &str) -> Vec<Finding> {
             findings.push(Finding::new(path, first_line + line, sentence));
         };
         for part in code.split_inclusive(';') {
-            let mut words = part.split(|letter| !is_word(letter));
-            let mut words = words.by_ref().filter(|word| !word.is_empty()).peekable();
-            if statement_is_new {
-                match (words.next(), words.peek().copied()) {
+            let words = part.split(|letter| !is_word(letter));
+            let mut words = words.filter(|word| !word.is_empty());
+            // A template such as `{set} jit = off` is filled with either.
+            if statement_is_new && !part.trim_start().starts_with('{') {
+                match (words.next(), words.next()) {
                     (Some("set"), Some("local" | "transaction" | "constraints")) => {}
                     (Some("set"), Some(_)) => find(SETTING),
                     (Some("listen"), Some(_)) => find(LISTEN),

@@ -31,6 +31,9 @@ pub struct GateBody {
     /// Number of running attempts; only if the gate limits it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<u32>,
+    /// Number of waiting jobs; only if the gate limits it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<u64>,
     /// When the next attempt may start; only if the rate limit is reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
@@ -39,10 +42,16 @@ pub struct GateBody {
 
 impl GateBody {
     /// A gate with its present use.
-    pub fn new(gate: Gate, running: Option<u32>, next_start: Option<Timestamp>) -> Self {
+    pub fn new(
+        gate: Gate,
+        running: Option<u32>,
+        waiting: Option<u64>,
+        next_start: Option<Timestamp>,
+    ) -> Self {
         Self {
             gate,
             running,
+            waiting,
             next_start,
         }
     }
@@ -54,11 +63,16 @@ impl GateBody {
             let most = most.map_or(String::new(), |most| format!(" of {most}"));
             format!("{running}{most} running")
         });
+        let waiting = self.waiting.map(|waiting| {
+            let most = self.gate.limits.max_waiting;
+            let most = most.map_or(String::new(), |most| format!(" of {most}"));
+            format!("{waiting}{most} waiting")
+        });
         let next = self.next_start.map(|next| match next > now {
             true => format!("next start in {}", brief(next.since(now))),
             false => "next start now".to_owned(),
         });
-        let parts: Vec<String> = [running, next].into_iter().flatten().collect();
+        let parts: Vec<String> = [running, waiting, next].into_iter().flatten().collect();
         parts.join(", ")
     }
 }
@@ -68,6 +82,7 @@ impl From<Gate> for GateBody {
         Self {
             gate,
             running: None,
+            waiting: None,
             next_start: None,
         }
     }

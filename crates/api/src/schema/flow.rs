@@ -25,6 +25,8 @@ pub struct GateSchema {
     pub key: String,
     /// Maximum number of concurrent attempts.
     pub max_running: Option<u32>,
+    /// Maximum number of waiting jobs of the queue or tenant.
+    pub max_waiting: Option<u32>,
     /// Rate limit for starts.
     pub rate: Option<RateSchema>,
     /// Whether jobs run one at a time in creation order; absent means false.
@@ -51,6 +53,10 @@ pub struct GatePatchSchema {
     /// Maximum number of concurrent attempts over all nodes; null for no limit.
     #[schema(minimum = 1, maximum = 1_000_000)]
     pub max_running: Option<u32>,
+    /// Maximum number of waiting jobs; a create beyond it is refused with 429; null for no limit. Only
+    /// for scopes `queue` and `tenant`.
+    #[schema(minimum = 1, maximum = 1_000_000_000)]
+    pub max_waiting: Option<u32>,
     /// Rate limit for starts over all nodes; null for no limit.
     pub rate: Option<RateSchema>,
     /// Whether jobs run one at a time in creation order; a retrying job holds back later jobs. Only

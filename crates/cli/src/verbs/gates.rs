@@ -42,7 +42,7 @@ enum Verb {
     Show(GateArgs),
     /// Set limits of a gate; other limits stay unchanged. Takes effect within two seconds.
     #[command(
-        after_help = "Examples:\n  steadfast gates set destination https://api.example.com --rate 10/1s --max-running 5\n  steadfast gates set destination https://api.example.com --rate none\n  steadfast gates set tenant acme --max-running 100 --weight 3\n  steadfast gates set queue mail --resume"
+        after_help = "Examples:\n  steadfast gates set destination https://api.example.com --rate 10/1s --max-running 5\n  steadfast gates set destination https://api.example.com --rate none\n  steadfast gates set tenant acme --max-running 100 --weight 3\n  steadfast gates set queue mail --max-waiting 100000\n  steadfast gates set queue mail --resume"
     )]
     Set(Box<SetArgs>),
     /// Delete a gate; the jobs it held back may start.
@@ -73,6 +73,10 @@ struct SetArgs {
     /// Maximum number of concurrent attempts, or none for no limit.
     #[arg(long, value_name = "N")]
     max_running: Option<Limit<i64>>,
+    /// Maximum number of waiting jobs, or none for no limit: more are refused when they are created.
+    /// Only for scopes queue and tenant.
+    #[arg(long, value_name = "N")]
+    max_waiting: Option<Limit<i64>>,
     /// Rate limit for starts, e.g. 10/1s, 100/1m, or 10/1s+5 with a burst; or none.
     #[arg(long, value_name = "RATE")]
     rate: Option<Limit<Rate>>,
@@ -199,6 +203,7 @@ impl SetArgs {
         };
         let patch = GatePatch {
             max_running: self.max_running.as_ref().map(|limit| limit.0),
+            max_waiting: self.max_waiting.as_ref().map(|limit| limit.0),
             rate: self.rate.as_ref().map(|limit| limit.0.map(Into::into)),
             ordered: self.ordered.map(Some),
             retry_share: self

@@ -21,6 +21,8 @@ impl GateLimits {
         let parts = [
             self.max_running
                 .map(|most| format!("at most {most} running")),
+            self.max_waiting
+                .map(|most| format!("at most {most} waiting")),
             self.rate.map(|rate| rate.to_string()),
             self.ordered.then(|| "in order".to_owned()),
             self.retry_share

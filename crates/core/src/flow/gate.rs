@@ -129,6 +129,9 @@ pub struct GateLimits {
     /// found expired.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_running: Option<u32>,
+    /// How many jobs of the queue or tenant may wait. A create beyond it is refused; retries are not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_waiting: Option<u32>,
     /// How many attempts may start in a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,

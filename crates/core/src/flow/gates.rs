@@ -31,6 +31,7 @@ pub struct Gates {
     defaults: Arc<GateDefaults>,
     /// The limits of the gates themselves, without defaults.
     holds: Arc<HashMap<GateId, HoldMode>>,
+    limits_waiting: bool,
     health: HashMap<Destination, KnownHealth>,
 }
 
@@ -39,7 +40,8 @@ pub struct Gates {
 pub struct GateNumber(pub i64);
 
 impl GateNumber {
-    fn of(id: &GateId) -> Self {
+    /// The number of a gate.
+    pub fn of(id: &GateId) -> Self {
         Self::of_parts(id.scope.as_str(), id)
     }
 
@@ -64,6 +66,8 @@ impl Gates {
     /// The gates that are set, over the defaults.
     pub fn new(set: impl IntoIterator<Item = Gate>, defaults: GateDefaults) -> Self {
         let mut holds = HashMap::new();
+        let of_defaults = [defaults.queue.max_waiting, defaults.tenant.max_waiting];
+        let mut limits_waiting = of_defaults.iter().any(Option::is_some);
         let own: Arc<[Gate]> = set.into_iter().collect();
         let set = own
             .iter()
@@ -72,6 +76,7 @@ impl Gates {
                 if let Some(hold) = gate.limits.hold {
                     holds.insert(gate.id.clone(), hold);
                 }
+                limits_waiting |= gate.limits.max_waiting.is_some();
                 let limits = match gate.id.has_defaults() {
                     true => gate.limits.or(defaults.of(gate.id.scope)),
                     false => gate.limits,
@@ -84,6 +89,7 @@ impl Gates {
             set: Arc::new(set),
             defaults: Arc::new(defaults),
             holds: Arc::new(holds),
+            limits_waiting,
             health: HashMap::new(),
         }
     }
@@ -179,6 +185,20 @@ impl Gates {
         let pauses = [pause(&of_tenant), pause(&of_all)];
         let mut pauses = pauses.into_iter().flatten();
         pauses.find(|pause| !pause.is_over(now))
+    }
+
+    /// Whether any gate limits how many jobs may wait.
+    pub(super) fn limit_waiting(&self) -> bool {
+        self.limits_waiting
+    }
+
+    /// How many jobs may wait at a gate, as it is set or by default.
+    pub fn max_waiting(&self, id: &GateId) -> Option<u32> {
+        match self.set.get(id) {
+            Some(limits) => limits.max_waiting,
+            None if id.has_defaults() => self.defaults.of(id.scope).max_waiting,
+            None => None,
+        }
     }
 
     /// The fair-share weight of a tenant.

@@ -35,6 +35,9 @@ pub struct GatePatch {
     /// How many attempts may run at once.
     #[serde(deserialize_with = "named", skip_serializing_if = "Option::is_none")]
     pub max_running: Option<Option<i64>>,
+    /// How many jobs may wait: a create beyond it is refused. Only for queues and tenants.
+    #[serde(deserialize_with = "named", skip_serializing_if = "Option::is_none")]
+    pub max_waiting: Option<Option<i64>>,
     /// How many attempts may start in a time.
     #[serde(deserialize_with = "named", skip_serializing_if = "Option::is_none")]
     pub rate: Option<Option<RatePatch>>,
@@ -135,6 +138,8 @@ impl GatePatch {
     setters! {
         /// How many attempts may run at once, up to [`limits::GATE_MAX_RUNNING_MAX`].
         max_running: u32,
+        /// How many jobs may wait, up to [`limits::GATE_MAX_WAITING_MAX`]. Only for queues and tenants.
+        max_waiting: u32,
         /// How many attempts may start in a time.
         rate: Rate,
         /// One at a time, in the order of creation. Only for concurrency keys.
@@ -166,6 +171,9 @@ impl GatePatch {
         let mut limits = before.clone();
         if let Some(max_running) = self.max_running {
             limits.max_running = max_running.map(max_running_of).transpose()?;
+        }
+        if let Some(max_waiting) = self.max_waiting {
+            limits.max_waiting = max_waiting.map(max_waiting_of).transpose()?;
         }
         if let Some(rate) = self.rate {
             limits.rate = rate.map(rate_of).transpose()?;
@@ -267,6 +275,12 @@ impl GatePatch {
                 "only destinations can be held (scope destination, or tenant for all its jobs)";
             return wrong("hold", hold.to_string(), only);
         }
+        if let Some(most) = self.max_waiting.flatten()
+            && !GateLimits::can_limit_waiting(scope)
+        {
+            let only = "only queues and tenants (scope queue or tenant) limit their waiting jobs";
+            return wrong("maxWaiting", most.to_string(), only);
+        }
         let is_of_all = scope == GateScope::Destination && !has_tenant;
         if let Some(share) = self.share_retry_after.flatten()
             && scope != GateScope::Destination
@@ -295,6 +309,10 @@ fn max_running_of(value: i64) -> Result<u32, Invalid> {
         }
         error
     })
+}
+
+fn max_waiting_of(value: i64) -> Result<u32, Invalid> {
+    in_range("maxWaiting", value, 1, limits::GATE_MAX_WAITING_MAX)
 }
 
 fn rate_of(rate: RatePatch) -> Result<Rate, Invalid> {
@@ -355,6 +373,7 @@ impl From<&GateLimits> for GatePatch {
     fn from(limits: &GateLimits) -> Self {
         Self {
             max_running: limits.max_running.map(|most| Some(most.into())),
+            max_waiting: limits.max_waiting.map(|most| Some(most.into())),
             rate: limits.rate.map(|rate| Some(rate.into())),
             ordered: limits.ordered.then_some(Some(true)),
             retry_share: limits.retry_share.map(|share| Some(share.get())),

@@ -125,6 +125,7 @@ impl Client {
         let (jobs, key) = (batch.jobs.clone(), batch.idempotency_key.clone());
         let most = BATCHES_UNFINISHED_MAX;
         let created = self.store().create_batch(batch, most).await;
+        self.inner.admission.note(&created);
         let results = created.as_ref().map(|created| match created {
             BatchCreateResult::Created(_, results) => results.as_slice(),
             _ => &[],

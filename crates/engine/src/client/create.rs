@@ -150,6 +150,7 @@ impl Client {
         audit: Option<AuditRecord>,
     ) -> Result<Vec<EnqueueResult>, EnqueueError> {
         let results = self.store().enqueue(jobs, audit).await;
+        self.inner.admission.note(&results);
         spans.end(results.as_deref(), || self.now());
         results
     }

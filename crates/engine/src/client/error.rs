@@ -169,12 +169,12 @@ impl ClientError {
     /// Whether the same call may succeed later without any change.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Store(error) | Self::Enqueue(EnqueueError::Store(error)) => error.is_transient(),
+            Self::Store(error) => error.is_transient(),
+            Self::Enqueue(error) => error.is_transient(),
             Self::Contended { .. }
             | Self::TooManyOperations { .. }
             | Self::TooManyBatches { .. } => true,
             Self::Invalid(_)
-            | Self::Enqueue(_)
             | Self::Command(_)
             | Self::ScheduleNotFound(_)
             | Self::KeyTaken { .. }

@@ -4,7 +4,7 @@ use steadfast_core::{
     AuditRecord, ClosedBy, Gate, GateId, GateLimits, GatePatch, GateScope, GateState, Invalid,
     Payload, Room, Tenant, Timestamp,
 };
-use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Outbox};
+use steadfast_store::{Document, DocumentKind, DocumentSaveResult, LaneStats, Outbox};
 
 use super::{Client, ClientError};
 use crate::{
@@ -18,6 +18,8 @@ use crate::{
 pub struct GateUse {
     /// How many attempts run; `None` if the gate does not limit that.
     pub running: Option<u32>,
+    /// How many jobs wait; `None` if the gate does not limit that.
+    pub waiting: Option<u64>,
     /// When the next attempt may start; `None` if no rate holds it back.
     pub next_start: Option<Timestamp>,
 }
@@ -30,6 +32,7 @@ impl GateUse {
         };
         Self {
             running: limits.most_running().map(|_| state.running),
+            waiting: None,
             next_start: match rate.room(state, false, now) {
                 Room::Closed(ClosedBy::Rate(until)) => Some(until),
                 _ => None,
@@ -47,11 +50,17 @@ impl Client {
         let gates = self.gate_cache().refresh_all().await?;
         let states = self.store().gate_states(of.to_vec()).await?;
         let now = self.now();
+        let lanes = match of.iter().any(|id| gates.max_waiting(id).is_some()) {
+            true => self.store().lane_stats(None, now).await?,
+            false => Vec::new(),
+        };
         let uses = of.iter().zip(&states).map(|(id, state)| {
             let gate = gates.applied(id);
-            gate.map_or_else(GateUse::default, |gate| {
+            let mut used = gate.map_or_else(GateUse::default, |gate| {
                 GateUse::new(&gate.limits, state, now)
-            })
+            });
+            used.waiting = gates.max_waiting(id).map(|_| waiting_at(id, &lanes));
+            used
         });
         Ok(uses.collect())
     }
@@ -221,6 +230,15 @@ impl Client {
             false => too_many("gates for all tenants:".to_owned(), GATES_MAX),
         })
     }
+}
+
+fn waiting_at(id: &GateId, lanes: &[LaneStats]) -> u64 {
+    let counted = lanes
+        .iter()
+        .filter(|lane| id.counts_waiting(&lane.tenant, &lane.queue));
+    counted
+        .map(|it| it.scheduled + it.ready + it.retrying)
+        .sum()
 }
 
 /// Adds what the gate lets through from now on.

@@ -3,12 +3,14 @@
 //! The sentence is for people, the code for programs, and the field says where to look. Errors
 //! inside the server go to the log; the client only gets `internal` or `unavailable`.
 
+use std::time::Duration;
+
 use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use steadfast_api::ProblemBody;
-use steadfast_core::{Dependencies, Invalid, OutboxRefusalReason};
+use steadfast_core::{Dependencies, Invalid, OutboxRefusalReason, limits};
 use steadfast_engine::{ClaimError, ClientError, SettleError};
 use steadfast_store::{CommandError, EnqueueError, StoreError};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response as ResponseSchema, ResponseBuilder};
@@ -23,6 +25,8 @@ pub struct Problem {
     pub code: &'static str,
     pub detail: String,
     pub field: Option<String>,
+    /// When the same request may be met; otherwise soon.
+    pub retry_after: Option<Duration>,
 }
 
 impl Problem {
@@ -32,7 +36,15 @@ impl Problem {
             code,
             detail: detail.into(),
             field: None,
+            retry_after: None,
         }
+    }
+
+    /// The same problem, which may be gone after this time.
+    #[must_use]
+    pub fn after(mut self, delay: Duration) -> Self {
+        self.retry_after = Some(delay);
+        self
     }
 
     /// The same problem, of this field.
@@ -97,7 +109,8 @@ impl IntoResponse for Problem {
                 headers.insert(header::WWW_AUTHENTICATE, scheme);
             }
             StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
-                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+                let seconds = self.retry_after.map_or(1, |delay| delay.as_secs().max(1));
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
             }
             _ => {}
         }
@@ -158,6 +171,11 @@ impl From<EnqueueError> for Problem {
             }
             EnqueueError::TenantFull { .. } => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many", error.to_string())
+            }
+            EnqueueError::WaitingFull(_) => {
+                let detail = error.to_string();
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_waiting", detail)
+                    .after(limits::WAITING_RETRY_AFTER)
             }
             EnqueueError::Store(error) => error.into(),
         }
@@ -305,7 +323,7 @@ const STATUSES: &[(&str, &str)] = &[
     ("422", "A field is invalid; the problem names it"),
     (
         "429",
-        "Too many concurrent requests of this type; try again",
+        "Too many concurrent requests of this type, or too many jobs wait; try again",
     ),
     ("500", "Internal server error"),
     (

@@ -14,7 +14,7 @@ use prometheus_client::{
 use steadfast_core::{
     AlertState, AlertStatus, Gate, GateId, HealthStatus, Tally, Tenant, Timestamp,
 };
-use steadfast_engine::{ClientError, DestinationCounts, GateUse, IncidentCounts};
+use steadfast_engine::{ClientError, DestinationCounts, GateUse, IncidentCounts, RefusedCreates};
 use steadfast_store::{FailureFilter, LaneStats, OperationFilter, PageRequest, StoreMetrics};
 
 use super::text_format;
@@ -163,6 +163,8 @@ struct GateLabels {
 fn register_gates(gates: &[Gate], uses: &[GateUse], now: Timestamp, registry: &mut Registry) {
     let running = Family::<GateLabels, Gauge>::default();
     let most_running = Family::<GateLabels, Gauge>::default();
+    let waiting = Family::<GateLabels, Gauge>::default();
+    let most_waiting = Family::<GateLabels, Gauge>::default();
     let starts = Family::<GateLabels, Gauge<f64, AtomicU64>>::default();
     let paused = Family::<GateLabels, Gauge>::default();
     for (Gate { id, limits }, used) in gates.iter().zip(uses) {
@@ -178,6 +180,12 @@ fn register_gates(gates: &[Gate], uses: &[GateUse], now: Timestamp, registry: &m
         if let Some(count) = used.running {
             running.get_or_create(&labels).set(count.into());
         }
+        if let Some(most) = limits.max_waiting {
+            most_waiting.get_or_create(&labels).set(most.into());
+        }
+        if let Some(count) = used.waiting {
+            waiting.get_or_create(&labels).set(gauge(count));
+        }
         if let Some(rate) = limits.rate {
             let per_second = f64::from(rate.limit) / rate.per.as_secs_f64();
             starts.get_or_create(&labels).set(per_second);
@@ -190,6 +198,10 @@ fn register_gates(gates: &[Gate], uses: &[GateUse], now: Timestamp, registry: &m
     registry.register("gate_running", help, running);
     let help = "Maximum concurrent attempts of a gate";
     registry.register("gate_running_max", help, most_running);
+    let help = "Waiting jobs that count at a gate";
+    registry.register("gate_waiting", help, waiting);
+    let help = "Maximum waiting jobs of a gate";
+    registry.register("gate_waiting_max", help, most_waiting);
     let help = "Maximum starts per second of a gate";
     registry.register("gate_starts_per_second_max", help, starts);
     registry.register("gate_paused", "1 while a gate is paused", paused);
@@ -249,6 +261,22 @@ fn register_incidents(counts: IncidentCounts, registry: &mut Registry) {
         counter.inc_by(count);
         registry.register(name, help, counter);
     }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReasonLabels {
+    reason: &'static str,
+}
+
+fn register_refused_creates(refused: RefusedCreates, registry: &mut Registry) {
+    let creates = Family::<ReasonLabels, Counter>::default();
+    let reason = "too_many_waiting";
+    let labels = ReasonLabels { reason };
+    creates
+        .get_or_create(&labels)
+        .inc_by(refused.too_many_waiting);
+    let help = "Requests to create jobs that this node refused because there was no room for more";
+    registry.register("creates_refused", help, creates);
 }
 
 fn gauge(count: u64) -> i64 {
@@ -387,6 +415,7 @@ pub async fn gather(app: &App, tenant: Option<&Tenant>) -> Result<Registry, Clie
     if tenant.is_none() {
         register_destinations(client.destination_counts().await?, &mut registry);
         register_incidents(app.node.incident_counts(), &mut registry);
+        register_refused_creates(app.client.refused_creates(), &mut registry);
         register_store(client.store_metrics().await?, &mut registry);
     }
     Ok(registry)

@@ -123,7 +123,8 @@ impl Nodes {
                         | EnqueueError::UnknownPrerequisite { .. }
                         | EnqueueError::UnknownBatch { .. }
                         | EnqueueError::BatchRefused { .. }
-                        | EnqueueError::TenantFull { .. },
+                        | EnqueueError::TenantFull { .. }
+                        | EnqueueError::WaitingFull(_),
                     ) => {
                         return;
                     }

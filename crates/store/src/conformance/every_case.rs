@@ -48,6 +48,15 @@ macro_rules! conformance_tests {
                 callers_at_once_make_one_unique_job
                 a_request_that_changes_a_stored_job_leaves_an_audit_record
             }
+            waiting_limit {
+                jobs_beyond_the_limit_are_refused_whole
+                each_limit_of_a_job_counts
+                defaults_limit_each_queue_and_a_changed_limit_applies_at_once
+                what_is_stored_already_needs_no_room
+                a_batch_is_refused_with_its_jobs
+                retries_and_commands_are_never_refused
+                the_limit_is_exact_for_callers_at_once
+            }
             expiry {
                 a_job_that_is_late_is_not_started
                 a_job_may_start_until_the_very_end_of_its_time

@@ -16,4 +16,5 @@ pub mod renew;
 pub mod sweep;
 pub mod tags;
 pub mod unique;
+pub mod waiting_limit;
 pub mod webhooks;

@@ -11,6 +11,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+#[cfg(feature = "postgres")]
+use steadfast_core::GateId;
 use steadfast_core::{DestinationHealth, Gate, Gates, HealthSubject, Timestamp};
 
 use crate::{
@@ -125,6 +127,17 @@ impl CurrentGates {
         let mut state = self.lock();
         state.versions = None;
         state.outdated = state.begun;
+    }
+
+    /// Gates that people have stored with a limit of waiting jobs.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn stored_waiting_limits(&self) -> Vec<(GateId, u32)> {
+        let state = self.lock();
+        let stored = state.stored.iter();
+        let limits = stored.filter_map(|gate| Some((gate.id.clone(), gate.limits.max_waiting?)));
+        let mut limits: Vec<_> = limits.collect();
+        limits.sort();
+        limits
     }
 
     /// The gates that were last read; `None` before the first read.

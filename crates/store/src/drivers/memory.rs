@@ -66,15 +66,13 @@ impl MemoryStore {
         verb: impl FnOnce(&mut Tables, Timestamp) -> T,
     ) -> Result<T, StoreError> {
         gates::refresh(self).await?;
-        Ok(self.with(|tables, now| {
-            tables.flow.set_gates(&self.gates.of_claims());
-            verb(tables, now)
-        }))
+        Ok(self.with(verb))
     }
 
     fn with<T>(&self, verb: impl FnOnce(&mut Tables, Timestamp) -> T) -> T {
         // No verb panics half-way through a change, so even a poisoned lock guards whole data.
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        tables.flow.set_gates(&self.gates.of_claims());
         let answer = verb(&mut tables, self.clock.now());
         let wakes = mem::take(&mut tables.wakes);
         if !wakes.is_empty() {

@@ -8,6 +8,7 @@
 //! * `listen`, `poll`: wake-ups between nodes, and from transactions of others. `upkeep`, `sweeps`: what is done in the background.
 //! * `jobs`: the hot verbs of a job's life. `claim`: which jobs start. `queries`: lists and counts.
 //! * `transaction`: what the verbs of `crate::verbs` get of this driver.
+//! * `waiting`: limits of waiting jobs.
 //! * `names`, `counts`: the numbers of names, and what is counted of jobs.
 //! * `rows`, `values`, `key`, `composite`: rows and columns.
 //!
@@ -32,6 +33,7 @@ mod transaction;
 mod trust;
 mod upkeep;
 mod values;
+mod waiting;
 
 use claim::{due_cache, known_gates, start};
 use counts::recount;
@@ -52,7 +54,7 @@ use crate::{
     limits::NOTIFY_BYTES_MAX,
     store::{BaseStore, EnqueueResult, GateSettings},
     tables::MoveMark,
-    verbs::event_position::EventPosition,
+    verbs::{event_position::EventPosition, gates},
     wake::{WakeInterest, WakeReasons, Wakeups},
 };
 use inner::Inner;
@@ -62,6 +64,7 @@ use session::{PoolContext, Session, SqlTexts};
 use sweeps::Sweeps;
 use time::DatabaseClock;
 use trust::ConnectionTrust;
+use waiting::shared_limits::SharedLimits;
 
 pub use options::PostgresOptions;
 
@@ -112,6 +115,7 @@ impl PostgresStore {
             cipher: Cipher::new(options.encryption.clone()),
             due: Arc::default(),
             sweeps: Sweeps::default(),
+            waiting_limits: SharedLimits::default(),
             pruned_to: Mutex::default(),
             event_position: EventPosition::default(),
         });
@@ -179,6 +183,7 @@ impl PostgresStore {
             let why = "this connection is to a different database than the store";
             return Err(StoreError::broken(OPERATION, why).into());
         }
+        gates::refresh(self).await?;
         let stored = async {
             // Numbers outlive your transaction, so they are given outside of it.
             let conn = self.inner.conn().await?;

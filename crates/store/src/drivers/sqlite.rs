@@ -238,7 +238,8 @@ impl SqliteStore {
         self.check_same_file(transaction)
             .map_err(|error| StoreError::broken(OPERATION, error))?;
         let enqueue = || {
-            let mut session = Session::new(transaction, self.now(), 0, Arc::default());
+            let gates = Arc::clone(&self.inner.gates);
+            let mut session = Session::new(transaction, self.now(), 0, gates);
             let answer = enqueue::enqueue(&mut session, jobs)?;
             session.counts.write(transaction)?;
             Ok(answer)

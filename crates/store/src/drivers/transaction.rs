@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use steadfast_core::{
     AuditId, AuditRecord, IdempotencyKey, Job, JobCommand, JobId, NewJob, OperationId,
     OperationJob, OperationOutcome, ScheduleId, SkippedTicks, Subscriptions, Tenant, Timestamp,
+    WaitingRequest,
 };
 
 use crate::{
@@ -136,6 +137,10 @@ pub(crate) trait Transaction: Reads + DependencyWrites + FailureWrites + LogWrit
     /// Lets one transaction at a time go on with a name, so that what it counts stays so. Transactions
     /// that lock several name them in the same order.
     async fn lock_names(&mut self, names: &[String]) -> Result<(), DriverError>;
+
+    /// How many jobs wait at each of some gates, which come in the order of their numbers. No other
+    /// transaction adds to them until this one ends, or only as many as there is room for anyway.
+    async fn hold_waiting(&mut self, requests: &[WaitingRequest]) -> Result<Vec<u64>, DriverError>;
 
     /// Writes a record, if the one that it replaces is stored. Answers whether it is.
     async fn save_record(&mut self, record: &Record<'_>) -> Result<bool, DriverError>;

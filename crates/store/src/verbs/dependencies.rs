@@ -11,7 +11,7 @@ use steadfast_core::{
     PrerequisiteState, Subscriptions, Timestamp,
 };
 
-use super::batches;
+use super::{batches, gates};
 use crate::{
     drivers::driver_error::DriverError,
     drivers::transaction::{Dependency, Lock, Reads, StoredState, Transaction, WakeReason},
@@ -61,6 +61,7 @@ impl<D: Driver> DependencyStore for D {
         batch: NewBatch,
         unfinished_max: usize,
     ) -> Result<BatchCreateResult, EnqueueError> {
+        gates::refresh(self).await?;
         let (rows, arguments) = (2 * batch.jobs.len() + 2, (batch, unfinished_max));
         self.transact("create_batch", rows, arguments, |tx, (batch, most)| {
             Box::pin(batches::create(tx, batch, *most))

@@ -33,7 +33,11 @@ pub(crate) async fn current<D: Driver>(store: &D) -> Result<Arc<Gates>, StoreErr
     let changed = store.read("gates", Asker::Node, read, |tx, read| {
         Box::pin(changed(tx, *read))
     });
-    Ok(gates.end_read(read, changed.await?))
+    let current = gates.end_read(read, changed.await?);
+    if let Err(error) = store.share_waiting_limits().await {
+        tracing::warn!(%error, "programs that store jobs by SQL do not know the limits of waiting jobs");
+    }
+    Ok(current)
 }
 
 /// The versions are read first, so the documents are at least as new as their versions say.

@@ -123,6 +123,7 @@ fn refusal(refused: EnqueueError) -> Result<OutboxRefusal, DriverError> {
         EnqueueError::Conflict { .. }
         | EnqueueError::NotUnique { .. }
         | EnqueueError::TenantFull { .. }
+        | EnqueueError::WaitingFull(_)
         | EnqueueError::Store(_) => return Err(DriverError::NotRun),
     };
     Ok(OutboxRefusal { index, reason })

@@ -15,3 +15,4 @@ mod plans;
 mod pooled;
 mod tls;
 mod trouble;
+mod waiting_limit;

@@ -1319,6 +1319,8 @@ class GateSettings(TypedDict):
     """The queue, kind, tenant, destination or concurrency key."""
     maxRunning: NotRequired[int | None]
     """Maximum number of concurrent attempts."""
+    maxWaiting: NotRequired[int | None]
+    """Maximum number of waiting jobs of the queue or tenant."""
     ordered: NotRequired[bool | None]
     """Whether jobs run one at a time in creation order; absent means false."""
     paused: NotRequired[Pause | None]
@@ -1344,6 +1346,8 @@ class Gate(GateSettings):
     """When the next attempt may start; only if the rate limit is reached."""
     running: NotRequired[int | None]
     """Number of running attempts; only if the gate limits it."""
+    waiting: NotRequired[int | None]
+    """Number of waiting jobs; only if the gate limits it."""
 
 
 class GateHolder(TypedDict):
@@ -2462,6 +2466,10 @@ class SetGateRequest(TypedDict):
     """
     maxRunning: NotRequired[int | None]
     """Maximum number of concurrent attempts over all nodes; null for no limit."""
+    maxWaiting: NotRequired[int | None]
+    """Maximum number of waiting jobs; a create beyond it is refused with 429; null for no
+    limit. Only for scopes `queue` and `tenant`.
+    """
     ordered: NotRequired[bool | None]
     """Whether jobs run one at a time in creation order; a retrying job holds back later jobs.
     Only for scope `key`.

@@ -54,6 +54,10 @@ fn gates_are_set_changed_shown_and_deleted() {
         transcript.run(args);
     }
     assert_snapshot!(transcript.finish());
+    let backlog = ["gates", "set", "queue", "bulk", "--max-waiting", "9"];
+    let limited = node.json(&backlog);
+    assert_eq!(limited["maxWaiting"], 9);
+    assert_eq!(limited["waiting"], 0);
     let reason = ["--pause", "--reason", "the provider moves", "--for", "2h"];
     let set = ["gates", "set", "queue", "mail"];
     let paused = node.json(&[&set[..], &reason].concat());

@@ -65,6 +65,7 @@ impl GateLimits {
     pub fn or(self, defaults: &Self) -> Self {
         Self {
             max_running: self.max_running.or(defaults.max_running),
+            max_waiting: self.max_waiting.or(defaults.max_waiting),
             rate: self.rate.or(defaults.rate),
             ordered: self.ordered || defaults.ordered,
             retry_share: self.retry_share.or(defaults.retry_share),

@@ -49,7 +49,9 @@ pub async fn with_use(app: &App, gates: Vec<Gate>) -> Result<Vec<GateBody>, Prob
     let ids: Vec<GateId> = gates.iter().map(|gate| gate.id.clone()).collect();
     let uses = app.client.gate_uses(&ids).await?;
     let gates = gates.into_iter().zip(uses);
-    let body = |(gate, used): (Gate, GateUse)| GateBody::new(gate, used.running, used.next_start);
+    let body = |(gate, used): (Gate, GateUse)| {
+        GateBody::new(gate, used.running, used.waiting, used.next_start)
+    };
     Ok(gates.map(body).collect())
 }
 

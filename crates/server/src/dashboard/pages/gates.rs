@@ -124,6 +124,7 @@ fn form_of(gate: &Gate, now: Timestamp) -> Fields {
         ("scope", id.scope.to_string()),
         ("key", id.key.clone()),
         ("maxRunning", text(limits.max_running)),
+        ("maxWaiting", text(limits.max_waiting)),
         ("rate", text(limits.rate.map(rate_text))),
         ("retryShare", text(limits.retry_share.map(|it| it.get()))),
         ("weight", text(limits.weight.map(|it| it.get()))),
@@ -175,7 +176,7 @@ fn changes(form: &Fields) -> Result<GatePatch, Problem> {
             .map_err(|_| Problem::invalid(name, format!("{name} must be a number"))),
     };
     let mut fields = Map::new();
-    for name in ["maxRunning", "retryShare", "weight"] {
+    for name in ["maxRunning", "maxWaiting", "retryShare", "weight"] {
         fields.insert(name.to_owned(), number(name)?);
     }
     let rate = form.get("rate").map(str::parse::<Rate>).transpose()?;

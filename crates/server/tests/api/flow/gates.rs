@@ -325,3 +325,42 @@ async fn a_queue_that_is_paused_for_all_tenants_is_not_resumed_for_one() {
     let queues = admin.get("/api/v1/queues").await.is(200);
     assert_eq!(queues["queues"], json!([]));
 }
+
+#[tokio::test]
+async fn jobs_beyond_the_limit_of_waiting_jobs_are_refused_whole() {
+    let server = Server::start().await;
+    let http = &server.http;
+    let gate = "/api/v1/gates/queue/mail";
+    let limits = json!({"maxWaiting": 2});
+    let set = http.put(gate, limits).await.is(200);
+    assert_eq!(
+        (&set["maxWaiting"], &set["waiting"]),
+        (&json!(2), &json!(0))
+    );
+    let job = || json!({"kind": "welcome", "queue": "mail", "delay": "1h"});
+    http.post("/api/v1/jobs", job()).await.is(201);
+    let many = json!({"jobs": [job(), job()]});
+    let refused = http.post("/api/v1/jobs", many.clone()).await;
+    assert_eq!(refused.headers["retry-after"], "5");
+    refused.is_problem(429, "too_many_waiting", None);
+    assert_eq!(
+        refused.json()["detail"],
+        "queue mail has 1 waiting job and may have 2 (maxWaiting): 2 new jobs do not fit, and \
+         nothing was created"
+    );
+    let batch = http.post("/api/v1/batches", many).await;
+    batch.is_problem(429, "too_many_waiting", None);
+    http.post("/api/v1/jobs", job()).await.is(201);
+    assert_eq!(http.get(gate).await.is(200)["waiting"], 2);
+    let metrics = http.get("/metrics").await.body;
+    for line in [
+        "steadfast_creates_refused_total{reason=\"too_many_waiting\"} 2",
+        "steadfast_gate_waiting{scope=\"queue\",key=\"mail\",tenant=\"\"} 2",
+        "steadfast_gate_waiting_max{scope=\"queue\",key=\"mail\",tenant=\"\"} 2",
+    ] {
+        assert!(metrics.contains(line), "{line} is not in {metrics}");
+    }
+    let kind = "/api/v1/gates/kind/welcome";
+    let refused = http.put(kind, json!({"maxWaiting": 2})).await;
+    refused.is_problem(422, "invalid", Some("maxWaiting"));
+}

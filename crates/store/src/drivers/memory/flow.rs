@@ -49,6 +49,11 @@ impl Flow {
         }
     }
 
+    /// The gates that were set last.
+    pub(super) fn gates(&self) -> &Arc<Gates> {
+        &self.gates
+    }
+
     /// Whether gates may hold jobs back.
     pub(super) fn has_gates(&self) -> bool {
         !self.gates.is_empty()

@@ -36,7 +36,7 @@ use crate::{
     verbs::{
         self, audit, batches,
         dependencies::{self, RequestContext},
-        outbox,
+        gates, outbox, waiting_limit,
     },
 };
 
@@ -49,6 +49,7 @@ impl JobStore for MemoryStore {
         jobs: Vec<NewJob>,
         audit: Option<AuditRecord>,
     ) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        gates::refresh(self).await?;
         if let Some(audit) = audit {
             return audit::enqueue(self, jobs, audit).await;
         }
@@ -234,7 +235,7 @@ impl Tables {
         let dependants =
             finish(dependencies::plan(&mut seam, &new, &context)).map_err(failed)??;
         let answers = self.answers_for(&jobs, &plan, now)?;
-        finish(batches::check(&mut self.seam(now), new, None)).map_err(failed)??;
+        self.check_new(new, now).map_err(failed)??;
         let created = answers.iter().enumerate();
         let created = created.filter(|(_, it)| matches!(it, EnqueueResult::Created(..)));
         let created: Vec<usize> = created.map(|(index, _)| index).collect();
@@ -262,6 +263,21 @@ impl Tables {
             self.save_audit(Some(record));
         }
         Ok(answers)
+    }
+
+    /// Whether there is room for jobs that are not stored yet, and the batches that they name take them.
+    fn check_new(
+        &mut self,
+        new: Vec<(usize, &NewJob)>,
+        now: Timestamp,
+    ) -> Result<Result<(), EnqueueError>, DriverError> {
+        let gates = Arc::clone(self.flow.gates());
+        let mut seam = self.seam(now);
+        let created = new.iter().map(|(_, job)| *job);
+        if let Err(full) = finish(waiting_limit::check(&mut seam, &gates, created))? {
+            return Ok(Err(full));
+        }
+        finish(batches::check(&mut seam, new, None))
     }
 
     fn answers_for(

@@ -5,9 +5,9 @@ use std::collections::{HashMap, btree_map::Entry};
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use steadfast_core::{
-    AuditId, AuditRecord, IdempotencyKey, Job, JobCommand, JobId, NewJob, OperationId,
+    AuditId, AuditRecord, IdempotencyKey, Job, JobCommand, JobId, JobState, NewJob, OperationId,
     OperationJob, OperationOutcome, OperationResult, ScheduleId, SkippedTicks, Subscriptions,
-    Tenant, Timestamp,
+    Tenant, Timestamp, WaitingRequest,
 };
 
 use super::{
@@ -301,6 +301,19 @@ impl Transaction for MemoryTransaction<'_> {
     async fn lock_names(&mut self, _names: &[String]) -> Result<(), DriverError> {
         // There is one lock for everything.
         Ok(())
+    }
+
+    async fn hold_waiting(&mut self, requests: &[WaitingRequest]) -> Result<Vec<u64>, DriverError> {
+        let jobs = self.tables.jobs.values().map(|entry| &entry.job);
+        let waiting = jobs.filter(|job| job.progress.state == JobState::Waiting);
+        let waiting: Vec<&Job> = waiting.collect();
+        let count = |request: &WaitingRequest| {
+            let counted = waiting
+                .iter()
+                .filter(|job| request.gate.counts_waiting(&job.tenant, &job.queue));
+            counted.count() as u64
+        };
+        Ok(requests.iter().map(count).collect())
     }
 
     async fn save_record(&mut self, record: &Record<'_>) -> Result<bool, DriverError> {

@@ -37,6 +37,7 @@ impl JobStore for PostgresStore {
         jobs: Vec<NewJob>,
         audit: Option<AuditRecord>,
     ) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        gates::refresh(self).await?;
         if let Some(audit) = audit {
             return audit::enqueue(self, jobs, audit).await;
         }

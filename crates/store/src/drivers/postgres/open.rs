@@ -186,10 +186,11 @@ pub(super) fn pool(
     let set_up = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
         let (settings, shared) = (Arc::clone(&settings), Arc::clone(&context));
         Box::pin(async move {
-            // It may lead to another server than before, which may lack the latest names, and whose
-            // attempts at gates may have earlier turns.
+            // It may lead to another server than before, which may lack the latest names and limits, and
+            // whose attempts at gates may have earlier turns.
             shared.names.forget_stored();
             shared.due.forget_gates();
+            shared.waiting_limits.forget();
             shared.clock.invalidate();
             let set = client.batch_execute(&settings).await;
             set.map_err(HookError::Backend)

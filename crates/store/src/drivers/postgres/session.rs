@@ -12,7 +12,7 @@ use tokio_postgres::{Client, Error, IsolationLevel, Row, Statement, types::ToSql
 
 use super::{
     driver_error::DriverError, due_cache::DueCache, names::cache::Names, sweeps::Sweeps,
-    time::DatabaseClock, trust::ConnectionTrust,
+    time::DatabaseClock, trust::ConnectionTrust, waiting::shared_limits::SharedLimits,
 };
 use crate::{
     damage::DamageLog,
@@ -35,6 +35,7 @@ pub(super) struct PoolContext {
     pub cipher: Cipher,
     pub due: Arc<DueCache>,
     pub sweeps: Sweeps,
+    pub waiting_limits: SharedLimits,
     /// Where retention goes on.
     pub pruned_to: Mutex<PrunePosition>,
     /// Where the counting of batches goes on.

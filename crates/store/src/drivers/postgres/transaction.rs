@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use bytes::BytesMut;
 use steadfast_core::{
     EncryptedPart, Job, JobCommand, JobId, KeyRotation, NewJob, Subscriptions, Timestamp,
+    WaitingRequest,
 };
 use tokio_postgres::{
     Row,
@@ -21,6 +22,7 @@ use super::{
     insert,
     names::{policy_id, with_numbers},
     session::Conn,
+    waiting,
 };
 use crate::{
     damage::DamageLog,
@@ -50,6 +52,22 @@ impl Driver for PostgresStore {
 
     fn gates(&self) -> &CurrentGates {
         &self.inner.shared.due.gates
+    }
+
+    async fn share_waiting_limits(&self) -> Result<(), StoreError> {
+        let limits = Driver::gates(self).stored_waiting_limits();
+        if self.inner.shared.waiting_limits.is_shared(&limits) {
+            return Ok(());
+        }
+        let shared = on_connection!(self, "share_waiting_limits", |conn| waiting::share(
+            &conn.session(),
+            &limits
+        ));
+        self.inner
+            .shared
+            .waiting_limits
+            .set_shared(limits, shared.is_ok());
+        shared
     }
 
     async fn transact<A: Send + Sync + 'static, T: Send + 'static>(
@@ -220,6 +238,10 @@ impl SqlWriter for SessionTransaction<'_, '_> {
     async fn lock_names(&mut self, names: &[String]) -> Result<(), DriverError> {
         let sql = include_str!("transaction/names_lock.sql");
         self.session.execute(sql, &[&names]).await
+    }
+
+    async fn hold_waiting(&mut self, requests: &[WaitingRequest]) -> Result<Vec<u64>, DriverError> {
+        waiting::hold(self.session, requests).await
     }
 
     fn wake(&mut self, reason: WakeReason) {

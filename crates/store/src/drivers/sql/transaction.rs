@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use steadfast_core::{
     AuditRecord, IdempotencyKey, Job, JobCommand, JobId, NewJob, OperationId, OperationJob,
-    OperationOutcome, ScheduleId, SkippedTicks, Subscriptions, Tenant, Timestamp,
+    OperationOutcome, ScheduleId, SkippedTicks, Subscriptions, Tenant, Timestamp, WaitingRequest,
 };
 
 use super::{
@@ -25,6 +25,8 @@ use crate::{
 #[async_trait]
 pub(crate) trait SqlWriter: SqlSession {
     async fn lock_names(&mut self, names: &[String]) -> Result<(), DriverError>;
+
+    async fn hold_waiting(&mut self, requests: &[WaitingRequest]) -> Result<Vec<u64>, DriverError>;
 
     async fn take_failure_counts(&mut self) -> Result<FailureTallies, DriverError>;
 
@@ -52,6 +54,10 @@ pub(crate) trait SqlWriter: SqlSession {
 impl<S: SqlWriter> Transaction for S {
     async fn lock_names(&mut self, names: &[String]) -> Result<(), DriverError> {
         SqlWriter::lock_names(self, names).await
+    }
+
+    async fn hold_waiting(&mut self, requests: &[WaitingRequest]) -> Result<Vec<u64>, DriverError> {
+        SqlWriter::hold_waiting(self, requests).await
     }
 
     async fn save_record(&mut self, record: &Record<'_>) -> Result<bool, DriverError> {

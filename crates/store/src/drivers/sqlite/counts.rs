@@ -1,6 +1,7 @@
 //! Counts, collected in memory over a transaction and written once for each lane in it.
 
 pub(crate) mod recount;
+pub(crate) mod waiting_at_gate;
 
 use std::{collections::HashMap, hash::Hash};
 
@@ -52,6 +53,11 @@ impl<K: Copy + Eq + Hash + Ord, V: Default> Sums<K, V> {
         }
         let latest = self.latest.get_or_insert_with(|| (key, V::default()));
         &mut latest.1
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (K, &V)> {
+        let latest = self.latest.iter().map(|(key, sum)| (*key, sum));
+        latest.chain(self.others.iter().map(|(key, sum)| (*key, sum)))
     }
 
     /// In the order of their keys, which is that of the pages that they are on.

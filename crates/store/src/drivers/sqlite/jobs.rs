@@ -36,6 +36,7 @@ impl JobStore for SqliteStore {
         jobs: Vec<NewJob>,
         audit: Option<AuditRecord>,
     ) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        gates::refresh(self).await?;
         if let Some(audit) = audit {
             return audit::enqueue(self, jobs, audit).await;
         }

@@ -9,10 +9,12 @@ use rusqlite::{
 };
 use steadfast_core::{
     EncryptedPart, Job, JobCommand, JobId, KeyRotation, NewJob, Subscriptions, Timestamp,
+    WaitingRequest,
 };
 
 use super::{
-    SqliteStore, change, enqueue, get, insert, names::Names, readers::Reader, session::Session,
+    SqliteStore, change, counts, enqueue, get, insert, names::Names, readers::Reader,
+    session::Session,
 };
 use crate::{
     damage::DamageLog,
@@ -181,6 +183,11 @@ impl SqlWriter for WriterTransaction<'_, '_> {
     async fn lock_names(&mut self, _names: &[String]) -> Result<(), DriverError> {
         // There is one writer.
         Ok(())
+    }
+
+    async fn hold_waiting(&mut self, requests: &[WaitingRequest]) -> Result<Vec<u64>, DriverError> {
+        let count = |request| counts::waiting_at_gate::waiting_at_gate(self, request);
+        requests.iter().map(count).collect()
     }
 
     fn wake(&mut self, reason: WakeReason) {

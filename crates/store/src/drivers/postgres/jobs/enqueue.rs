@@ -21,6 +21,7 @@ use crate::{
     verbs::{
         batches,
         dependencies::{self, RequestContext},
+        waiting_limit,
     },
     wake::WakeReasons,
 };
@@ -46,7 +47,8 @@ pub(crate) async fn enqueue(
                 extras.unique.is_none() && extras.after.is_none() && extras.batch.is_none()
             })
     };
-    if jobs.iter().all(is_plain) {
+    let gates = conn.shared.due.gates.of_claims();
+    if jobs.iter().all(is_plain) && !waiting_limit::applies(&gates, jobs) {
         // One statement is a transaction by itself.
         let created = insert(&conn.session(), &numbered, hints).await?;
         let none = HashMap::new();
@@ -110,6 +112,11 @@ pub(crate) async fn enqueue_in(
         Ok(dependants) => dependants,
         Err(unknown) => return Ok(Err(unknown)),
     };
+    let gates = session.shared.due.gates.of_claims();
+    let created = new.iter().map(|(_, job)| *job);
+    if let Err(full) = waiting_limit::check(&mut transaction, &gates, created).await? {
+        return Ok(Err(full));
+    }
     if let Err(refused) = batches::check(&mut transaction, new, None).await? {
         return Ok(Err(refused));
     }

@@ -27,6 +27,7 @@ CREATE TABLE steadfast.lane (
     unused_since bigint,
     UNIQUE (tenant, queue, kind)
 );
+CREATE INDEX lane_queue ON steadfast.lane (queue);
 
 -- Many jobs share few retry policies.
 CREATE TABLE steadfast.policy (
@@ -345,6 +346,74 @@ CREATE TABLE steadfast.gate_running (
     autovacuum_vacuum_cost_delay = 0
 );
 CREATE INDEX gate_running_late ON steadfast.gate_running (job) WHERE turn = 0;
+
+-- How many jobs a tenant, a queue, or a tenant in a queue may wait with, for `steadfast.enqueue`: bodies
+-- of gates may be encrypted. Nodes write it whenever they read other gates. An empty tenant is every one.
+CREATE TABLE steadfast.waiting_limit (
+    scope text COLLATE "C" NOT NULL,
+    tenant text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    most bigint NOT NULL,
+    PRIMARY KEY (scope, tenant, key)
+);
+
+-- How many jobs of a tenant and of a queue wait.
+-- Parameters: as named, null for all. Locks: none.
+CREATE FUNCTION steadfast.count_waiting(of_tenant text, of_queue text) RETURNS bigint
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (
+        SELECT coalesce(sum(part.waiting), 0) FROM (
+            SELECT total.waiting
+            FROM steadfast.lane JOIN steadfast.lane_count AS total ON total.lane = lane.id
+            WHERE lane.tenant = of_tenant AND (of_queue IS NULL OR lane.queue = of_queue)
+            UNION ALL
+            SELECT total.waiting
+            FROM steadfast.lane JOIN steadfast.lane_count AS total ON total.lane = lane.id
+            WHERE of_tenant IS NULL AND lane.queue = of_queue
+            UNION ALL
+            SELECT change.waiting
+            FROM steadfast.count_change AS change JOIN steadfast.lane ON lane.id = change.lane
+            WHERE
+                (of_tenant IS NULL OR lane.tenant = of_tenant)
+                AND (of_queue IS NULL OR lane.queue = of_queue)
+        ) AS part
+    );
+END
+$$;
+
+-- How many jobs wait at a gate, for a transaction that is about to add some. Far below the limit any
+-- number of transactions may add a small share each: all that can be open together fit in what is left.
+-- Near the limit, or with more, a transaction is the only one until it ends.
+-- Parameters: the number of the gate, its tenant and queue, null for all, its limit, and how many are new.
+-- Locks: an advisory lock on the number, shared or alone, until the transaction ends.
+CREATE FUNCTION steadfast.hold_waiting(
+    number bigint, of_tenant text, of_queue text, most bigint, new bigint
+) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    transactions bigint := current_setting('max_connections')::bigint
+        + current_setting('max_prepared_transactions')::bigint;
+    share bigint := most / (8 * transactions);
+    -- By this transaction so far.
+    added bigint := coalesce(nullif(current_setting('steadfast_waiting.added', true), ''), '0')::bigint + new;
+    waiting bigint;
+BEGIN
+    PERFORM set_config('steadfast_waiting.added', added::text, true);
+    IF added <= share
+        AND steadfast.count_waiting(of_tenant, of_queue) + 2 * share * transactions <= most
+    THEN
+        PERFORM pg_advisory_xact_lock_shared(number);
+        waiting := steadfast.count_waiting(of_tenant, of_queue);
+        IF waiting + share * transactions <= most THEN
+            RETURN waiting;
+        END IF;
+    END IF;
+    PERFORM pg_advisory_xact_lock(number);
+    RETURN steadfast.count_waiting(of_tenant, of_queue);
+END
+$$;
+REVOKE ALL ON FUNCTION steadfast.hold_waiting FROM PUBLIC;
 
 -- Ticks ---------------------------------------------------------------------------------------------
 
@@ -783,7 +852,8 @@ $$;
 -- Stores a job in the caller's transaction and answers with its public id.
 -- Parameters: as named; what is left out has the defaults of the library, and the retry policy
 -- is the preset `queue`. A known idempotency key answers with the job that has it, and raises
--- unique_violation if that was another request. Nodes find the job within a second; with `wake` they are
+-- unique_violation if that was another request. A gate with `maxWaiting` that is full raises
+-- configuration_limit_exceeded. Nodes find the job within a second; with `wake` they are
 -- notified, for which commits of the whole server wait for each other.
 -- Locks: the new rows; a key that another transaction is storing is waited for.
 CREATE FUNCTION steadfast.enqueue(
@@ -819,6 +889,8 @@ DECLARE
     policy_body text := '{"maxRetries":3,"backoff":"exponential","baseDelay":"500ms","factor":2.0,"maxDelay":"30s","jitter":"full","jitterFactor":0.2}';
     asked bytea;
     known record;
+    room record;
+    waiting bigint;
     message text;
 BEGIN
     -- What is stored after its row was copied would be lost.
@@ -896,6 +968,28 @@ BEGIN
             RETURN steadfast.id_text(known.job);
         END IF;
     END IF;
+    -- In the order of their numbers, as nodes do.
+    FOR room IN
+        SELECT steadfast.hash_number(held.scope, held.tenant, held.key) AS number, held.*
+        FROM steadfast.waiting_limit AS held
+        WHERE
+            (held.scope = 'tenant' AND held.tenant = '' AND held.key = enqueue.tenant)
+            OR (held.scope = 'queue' AND held.tenant IN ('', enqueue.tenant) AND held.key = enqueue.queue)
+        ORDER BY number
+    LOOP
+        waiting := steadfast.hold_waiting(
+            room.number,
+            CASE WHEN room.scope = 'tenant' THEN room.key ELSE nullif(room.tenant, '') END,
+            CASE WHEN room.scope = 'queue' THEN room.key END,
+            room.most, 1
+        );
+        IF waiting >= room.most THEN
+            RAISE '% % has % waiting % and may have % (maxWaiting): 1 new job does not fit, and nothing was created',
+                room.scope, room.key || coalesce(' of tenant ' || nullif(room.tenant, ''), ''),
+                waiting, CASE waiting WHEN 1 THEN 'job' ELSE 'jobs' END, room.most
+                USING ERRCODE = 'configuration_limit_exceeded';
+        END IF;
+    END LOOP;
     new_lane := steadfast.use_lane(tenant, queue, kind);
     new_policy := steadfast.use_policy(policy_body);
     INSERT INTO steadfast.job (

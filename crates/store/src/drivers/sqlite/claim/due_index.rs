@@ -8,7 +8,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use rusqlite::{Connection, Row, params};
 use steadfast_core::{
-    ConcurrencyKey, Destination, FlowKey, GateNumber, GateState, NewJob, Timestamp,
+    ConcurrencyKey, Destination, FlowKey, GateNumber, GateState, Gates, NewJob, Timestamp,
 };
 
 use crate::drivers::sqlite::{
@@ -41,6 +41,11 @@ impl FileDueIndex {
             gates,
             is_loaded: false,
         }
+    }
+
+    /// The gates that apply now.
+    pub(crate) fn gates(&self) -> Arc<Gates> {
+        self.gates.of_claims()
     }
 
     /// Rows were changed by others, or went back to what they were.

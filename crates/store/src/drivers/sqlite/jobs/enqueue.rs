@@ -25,6 +25,7 @@ use crate::{
     verbs::{
         batches,
         dependencies::{self, RequestContext},
+        waiting_limit,
     },
 };
 
@@ -83,6 +84,11 @@ pub(crate) fn enqueue_together(
                 continue;
             }
         };
+        let new = (0..jobs.len()).filter(|index| known(*index).is_none());
+        if let Err(full) = check_waiting(session, &mut plain, new.map(|index| &jobs[index]))? {
+            answers.push(Err(full));
+            continue;
+        }
         let mut results = Vec::with_capacity(jobs.len());
         for (index, job) in jobs.iter().enumerate() {
             let known = existing.get(&index).map(|id| EnqueueResult::Existing(*id));
@@ -126,6 +132,22 @@ fn check_room(
         Ok(()) => Ok(check_flow_keys(jobs, &mut session.due.index, session.now)),
         full => Ok(full),
     }
+}
+
+/// Refuses jobs if too many would wait.
+fn check_waiting<'j>(
+    session: &mut Session<'_>,
+    plain: &mut PlainJobs<'_>,
+    new: impl Iterator<Item = &'j NewJob> + Clone,
+) -> Result<Result<(), EnqueueError>, DriverError> {
+    let gates = session.due.gates();
+    if !waiting_limit::applies(&gates, new.clone()) {
+        return Ok(Ok(()));
+    }
+    // They wait, too.
+    plain.insert_all(session)?;
+    let mut transaction = WriterTransaction::new(session);
+    finish(waiting_limit::check(&mut transaction, &gates, new))
 }
 
 /// Changes the jobs that wait as was planned.

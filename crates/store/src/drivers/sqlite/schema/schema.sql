@@ -31,6 +31,7 @@ CREATE TABLE steadfast_lane (
     unused_since INTEGER,
     UNIQUE (tenant, queue, kind)
 ) STRICT;
+CREATE INDEX steadfast_lane_queue ON steadfast_lane (queue);
 
 -- Many jobs share few retry policies.
 CREATE TABLE steadfast_policy (

@@ -23,6 +23,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
         "counted from running jobs when a node starts",
     ),
     ("wake_request", "a hint that jobs wait"),
+    ("waiting_limit", "written by nodes, from the stored gates"),
     ("enqueue_role", "roles of the database server"),
 ];
 
