@@ -74,7 +74,7 @@ pub use flow::{
     GatePatch, GateScope, GateSnapshot, GateState, GateStop, Gates, GatesChange, HealthChange,
     HealthEvent, HealthInput, HealthPatch, HealthReport, HealthRules, HealthStatus, HealthSubject,
     HealthTally, HoldCommand, HoldMode, Incident, IncidentCause, JobSnapshot, LimitHeader,
-    ManualHold, OutcomeCounts, Pause, PausePatch, PlaceSnapshot, QueueExplanation, QueueFacts,
+    LearnedPace, ManualHold, OutcomeCounts, PaceLimit, PaceMinute, PaceMode, PaceMove, PaceReason, Pause, PausePatch, PlaceSnapshot, QueueExplanation, QueueFacts,
     Rate, RatePatch, RequestedWait, RetryAfterScope, RetryShare, Room, Share, SharedQuota,
     SharedRetryAfter, StartEstimate, StartExplanation, StartFacts, TargetQuota, Weight,
     WorkerSnapshot, call_allowance, tenant_call_allowance, tenant_webhook_allowance, webhook_slots,
