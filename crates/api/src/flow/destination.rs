@@ -11,11 +11,11 @@ use super::pace::LearnedPaceBody;
 #[cfg(feature = "openapi")]
 use crate::schema::HealthRulesSchema;
 
-/// Destinations that failed recently or are held.
+/// Destinations that failed recently, are held, or whose pace is learned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DestinationList {
-    /// By name. Destinations without recent failures are not listed.
+    /// By name. Other destinations are not listed.
     pub destinations: Vec<DestinationBody>,
     /// Cursor for the next page, sent as `after`; null at the end of the list.
     #[serde(default, rename = "nextCursor")]

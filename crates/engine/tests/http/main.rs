@@ -6,6 +6,7 @@ mod common;
 mod connections;
 mod isolation;
 mod jobs;
+mod pace;
 mod quotas;
 mod responses;
 #[expect(dead_code, reason = "the tests of the API use the rest")]

@@ -16,7 +16,7 @@ use crate::{
     limits,
 };
 
-/// List destinations that failed recently or are held.
+/// List destinations that failed recently, are held, or whose pace is learned.
 #[utoipa::path(
     get, path = "/destinations", tag = "Flow control", operation_id = "listDestinations",
     params(DestinationQuery),
@@ -77,8 +77,8 @@ pub async fn find(
     })
 }
 
-/// Set what to do when a destination is unhealthy, and the thresholds for it. A key for one tenant
-/// sets `hold` for its own jobs.
+/// Set what to do when a destination is unhealthy, the thresholds for it, and whether its pace is
+/// learned. A key for one tenant sets `hold` and `pace` for its own jobs.
 #[utoipa::path(
     put, path = "/destinations/{key}", tag = "Flow control", operation_id = "setDestination",
     params(("key" = String, Path, description = "The origin, percent-encoded"), TenantQuery),
