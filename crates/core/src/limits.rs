@@ -295,7 +295,10 @@ pub const PACE_PROBE_CREDIT: i32 = 500;
 pub const PACE_CREDIT_MAX: i32 = 1_000;
 /// Good answers that are owed at most: with more, a target that has recovered would wait for long.
 pub const PACE_DEBT_MAX: i32 = 500;
-/// More calls than were last refused are tried after this time, however few answers there were.
+/// More calls than were last refused are tried after this time, however few answers there were:
+/// after an outage, in which all calls were refused, there are few. Each time in vain doubles it.
+pub const PACE_PROBE_WAIT_MIN: Duration = Duration::from_secs(5);
+/// The longest such time.
 pub const PACE_PROBE_LATEST: Duration = Duration::from_secs(60);
 /// A refusal with a Retry-After stops all calls for that time: more are tried this many times as
 /// late, so that one in 40 seconds is lost.
@@ -320,6 +323,9 @@ pub const PACE_RISE_MAX: u32 = 37;
 pub const PACE_RISE_KEPT: u32 = 17;
 /// A cut must make calls at least this much faster, 4 %; otherwise it was of no use.
 pub const PACE_RISE_SAME: u32 = 4;
+/// Cuts in a row that did not make calls faster show that they are slow for another reason. One would
+/// not: the target may have lost capacity meanwhile.
+pub const PACE_USELESS_CUTS: u32 = 2;
 /// A learned limit that was not used for this time may be wrong: half of it is allowed at first.
 pub const PACE_OLD_AFTER: Duration = Duration::from_secs(10 * 60);
 /// How often it is noted that calls end, which all claims are told.

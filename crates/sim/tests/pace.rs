@@ -136,7 +136,7 @@ fn what_was_learned_is_kept_over_a_restart_of_all_nodes() {
         ..PaceTrial::default()
     };
     for figures in check(&trial, 2, 0.95) {
-        assert!(figures.used_after_restart >= 0.9, "{figures:?}");
+        assert!(figures.used_after_restart >= 0.85, "{figures:?}");
     }
 }
 

@@ -5,7 +5,9 @@ use std::{error::Error, str::FromStr};
 use clap::{Subcommand, builder::NonEmptyStringValueParser};
 use serde_json::{Value, json};
 use steadfast_api::{GateBody, GateList, TenantQuery};
-use steadfast_core::{GatePatch, GateScope, HealthPatch, HoldMode, PaceMode, PausePatch, Rate, Timestamp};
+use steadfast_core::{
+    GatePatch, GateScope, HealthPatch, HoldMode, PaceMode, PausePatch, Rate, Timestamp,
+};
 
 use super::read_json;
 use crate::{

@@ -137,7 +137,9 @@ impl Gates {
             })
         });
         let learned = self.pace_gate(flow_key);
-        set.chain(self.health_gates(flow_key)).chain(learned).collect()
+        set.chain(self.health_gates(flow_key))
+            .chain(learned)
+            .collect()
     }
 
     /// Where the jobs of a flow key count at a gate. Any tenant can give its jobs the name of a

@@ -228,8 +228,13 @@ impl DestinationHealth {
     /// Whether it can be forgotten: it is quiet, and what was wrong is long over.
     pub fn is_forgettable(&self, now: Timestamp) -> bool {
         let last = self.past_incidents.first().and_then(|last| last.ended_at);
-        let has_no_pace = self.pace.as_ref().is_none_or(|pace| pace.is_forgettable(now));
-        self.is_quiet() && has_no_pace && last.is_none_or(|ended| now.since(ended) >= limits::INCIDENTS_KEPT)
+        let has_no_pace = self
+            .pace
+            .as_ref()
+            .is_none_or(|pace| pace.is_forgettable(now));
+        self.is_quiet()
+            && has_no_pace
+            && last.is_none_or(|ended| now.since(ended) >= limits::INCIDENTS_KEPT)
     }
 
     /// Whether there is nothing to say about it, so that nodes need not report.

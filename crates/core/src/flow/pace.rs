@@ -109,6 +109,8 @@ pub struct LearnedPace {
     credit: i32,
     /// Cuts since a round went well: each is larger.
     cuts: u32,
+    /// Times in a row that more calls than were last refused were tried in vain.
+    failed_probes: u32,
     /// A limit that was refused is not tried again before.
     probe_from: Timestamp,
     /// The lowest latency of a round, as [`PaceCounts`] counts it.
@@ -117,6 +119,9 @@ pub struct LearnedPace {
     /// The latency before the last cut for it, to see whether that helped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     latency_before: Option<u32>,
+    /// Cuts in a row that did not make calls faster, and the limit before the first of them.
+    useless_cuts: u32,
+    limit_before: u32,
     round_from: Timestamp,
     round: PaceCounts,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,9 +143,12 @@ impl LearnedPace {
             growth: limits::PACE_GROWTH_MAX,
             credit: 0,
             cuts: 0,
+            failed_probes: 0,
             probe_from: Timestamp::EPOCH,
             usual_latency: None,
             latency_before: None,
+            useless_cuts: 0,
+            limit_before: limits::PACE_START,
             round_from: now,
             round: PaceCounts::default(),
             last_move: None,
@@ -248,6 +256,7 @@ impl LearnedPace {
             self.ceiling = Some(known);
             self.borne = known;
             self.cuts = 1;
+            self.failed_probes = self.failed_probes.saturating_add(1);
             self.growth = 1;
             self.set(known, known, PaceReason::Found, now);
         } else if self.credit < 0 {
@@ -288,6 +297,7 @@ impl LearnedPace {
             return;
         }
         self.latency_before = None;
+        self.useless_cuts = 0;
         self.cuts = 0;
         match self.is_used(lasted) {
             true => self.grow(now),
@@ -295,8 +305,9 @@ impl LearnedPace {
         }
     }
 
-    /// Lowers the limit if calls are slower than usual. If the last cut for that did not make them
-    /// faster, they are slow for another reason, and that is usual from now on.
+    /// Lowers the limit if calls are slower than usual. If the last cuts for that did not make them
+    /// faster, they are slow for another reason: that is usual from now on, and the cuts are taken
+    /// back.
     fn is_slower(&mut self, now: Timestamp) -> bool {
         let Some(latency) = self.round.latency() else {
             return false;
@@ -310,11 +321,18 @@ impl LearnedPace {
         if rise <= limits::PACE_RISE_MAX {
             return false;
         }
-        if let Some(before) = self.latency_before.take()
-            && latency.mean.saturating_add(limits::PACE_RISE_SAME) > before
-        {
+        let before = self.latency_before.take();
+        let is_useless = before
+            .is_some_and(|before| latency.mean.saturating_add(limits::PACE_RISE_SAME) > before);
+        self.useless_cuts = match is_useless {
+            true => self.useless_cuts + 1,
+            false => 0,
+        };
+        if self.useless_cuts >= limits::PACE_USELESS_CUTS {
+            self.useless_cuts = 0;
             self.usual_latency = Some(latency.mean);
-            self.restart_round(now);
+            let (limit, before) = (self.limit.to, self.limit_before);
+            self.set(limit, before.max(limit), PaceReason::Grown, now);
             return true;
         }
         // Twice as slow: half as many.
@@ -324,6 +342,9 @@ impl LearnedPace {
             return false;
         }
         let is_settled = !self.limit.is_growing();
+        if self.useless_cuts == 0 {
+            self.limit_before = self.limit.to;
+        }
         self.cut(self.limit.to - cut, PaceReason::Slower, now);
         self.latency_before = is_settled.then_some(latency.mean);
         true
@@ -352,7 +373,7 @@ impl LearnedPace {
             Some(ceiling) if limit < ceiling => self.set(limit, ceiling, PaceReason::Grown, now),
             Some(_) => {
                 let is_paid = self.credit >= limits::PACE_PROBE_CREDIT;
-                let is_late = now.since(self.limit.since) >= limits::PACE_PROBE_LATEST;
+                let is_late = now.since(self.limit.since) >= self.probe_wait();
                 if (is_paid || is_late) && now >= self.probe_from {
                     self.ceiling = None;
                     self.set(limit, limit + 1, PaceReason::Probe, now);
@@ -361,12 +382,22 @@ impl LearnedPace {
                 }
             }
             None => {
+                self.failed_probes = 0;
                 let more = u64::from(limit) * u64::from(self.growth) / 8;
                 let more = u32::try_from(more.max(1)).unwrap_or(u32::MAX);
                 self.growth = (self.growth * 2).min(limits::PACE_GROWTH_MAX);
                 self.set(limit, limit.saturating_add(more), PaceReason::Grown, now);
             }
         }
+    }
+
+    /// How long at most until more calls than were last refused are tried, although it is not paid
+    /// for: twice as long after each time in vain.
+    fn probe_wait(&self) -> Duration {
+        let factor = 2_u32.saturating_pow(self.failed_probes);
+        limits::PACE_PROBE_WAIT_MIN
+            .saturating_mul(factor)
+            .min(limits::PACE_PROBE_LATEST)
     }
 
     fn set(&mut self, from: u32, to: u32, reason: PaceReason, now: Timestamp) {

@@ -70,7 +70,9 @@ async fn what_a_target_takes_is_found_and_kept_over_a_restart() {
             target.arrival().await;
         }
     };
-    tokio::time::timeout(3 * DEADLINE, all_served).await.unwrap();
+    tokio::time::timeout(3 * DEADLINE, all_served)
+        .await
+        .unwrap();
     let refused = refused.load(Ordering::SeqCst);
     let state = client.destination(&destination, None).await.unwrap();
     assert_eq!(state.pace, PaceMode::Learn);
@@ -82,7 +84,10 @@ async fn what_a_target_takes_is_found_and_kept_over_a_restart() {
     assert!(refused > 0, "its limit was never tried");
     assert!(refused < JOBS / 4, "{refused} refused: {pace:?}");
     let is_known = |reason| pace.minutes().any(|minute| minute.reason == Some(reason));
-    assert!(is_known(PaceReason::Found) || is_known(PaceReason::Refused), "{pace:?}");
+    assert!(
+        is_known(PaceReason::Found) || is_known(PaceReason::Refused),
+        "{pace:?}"
+    );
     engine.stop_now().await;
 
     // Another node on the same store begins with what was learned.

@@ -17,7 +17,7 @@ pub struct PaceFigures {
     pub slowdown: f64,
     /// The most attempts that ran at once.
     pub most_running: u32,
-    /// Starts before the time that a `Retry-After` asked for, beyond what nodes could know.
+    /// How often the capacity was halved.
     pub halvings: u32,
     /// Seconds until a restored capacity was used again, the longest.
     pub recovered_in: f64,

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use rand::{RngExt as _, rngs::StdRng, seq::IndexedRandom as _};
 use steadfast_core::{
     ConcurrencyKey, Destination, Gate, GateDefaults, GateId, GateLimits, GateScope, Guarantee,
-    HealthPatch, HoldMode, JobId, Kind, NewJob, PaceMode, Pause, Payload, PolicyPatch, Rate, RetryShare,
-    RunAt, Tenant, Timestamp, Weight,
+    HealthPatch, HoldMode, JobId, Kind, NewJob, PaceMode, Pause, Payload, PolicyPatch, Rate,
+    RetryShare, RunAt, Tenant, Timestamp, Weight,
 };
 use steadfast_store::{Document, DocumentKind};
 

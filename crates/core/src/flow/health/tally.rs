@@ -149,11 +149,7 @@ impl HealthTally {
 
     /// Takes in what the end of an attempt says about the pace of the destination. Answers whether
     /// the destination refused it, so that it should be reported at once.
-    pub fn add_pace(
-        &mut self,
-        ended: &EndedAttempt,
-        health: Option<&DestinationHealth>,
-    ) -> bool {
+    pub fn add_pace(&mut self, ended: &EndedAttempt, health: Option<&DestinationHealth>) -> bool {
         let Some(answer) = PaceAnswer::of(ended) else {
             return false;
         };

@@ -81,7 +81,8 @@ impl PaceLimit {
         let more = u64::from(self.to.saturating_sub(self.from));
         let elapsed = u64::try_from(now.since(self.since).as_micros()).unwrap_or(u64::MAX);
         let grown = more * elapsed.min(round_micros()) / round_micros();
-        self.from.saturating_add(u32::try_from(grown).unwrap_or(u32::MAX))
+        self.from
+            .saturating_add(u32::try_from(grown).unwrap_or(u32::MAX))
     }
 }
 

@@ -72,7 +72,9 @@ async fn page_with(viewer: &Viewer, refused: Option<(Fields, String)>) -> PageRe
         None => None,
     };
     let paces = shown.iter().flat_map(|shown| &shown.body.learned);
-    let paces = paces.map(|learned| pace_view(learned, layout.now)).collect();
+    let paces = paces
+        .map(|learned| pace_view(learned, layout.now))
+        .collect();
     let charted = shown.as_ref().map(|shown| &shown.body);
     let charted = charted.filter(|body| !body.minutes.is_empty());
     let (form, error) = refused.unzip();

@@ -248,7 +248,10 @@ async fn a_pace_is_learned_if_a_destination_says_so() {
     let http = &server.http;
     assert_eq!(http.get(PARTNER).await.is(200)["pace"], "off");
     let set = http.patch(PARTNER, json!({"pace": "learn"})).await.is(200);
-    assert_eq!((&set["pace"], &set["hold"]), (&json!("learn"), &json!("auto")));
+    assert_eq!(
+        (&set["pace"], &set["hold"]),
+        (&json!("learn"), &json!("auto"))
+    );
     let gate = "/api/v1/gates/destination/https%3A%2F%2Fapi.example.com";
     assert_eq!(http.get(gate).await.is(200)["pace"], "learn");
     // Nothing is known: four at once, and the fifth says why it waits.
@@ -269,7 +272,9 @@ async fn a_pace_is_learned_if_a_destination_says_so() {
         "Destination https://api.example.com of tenant default: 4 calls at once are allowed while \
          its pace is learned, 4 running."
     );
-    let queue = http.patch("/api/v1/gates/queue/mail", json!({"pace": "learn"})).await;
+    let queue = http
+        .patch("/api/v1/gates/queue/mail", json!({"pace": "learn"}))
+        .await;
     queue.is_problem(422, "invalid", Some("pace"));
     let off = http.patch(PARTNER, json!({"pace": null})).await.is(200);
     assert_eq!(off["pace"], "off");

@@ -16,7 +16,11 @@ pub async fn no_more_run_than_a_learned_pace_allows(f: Fixture) {
     let ids = enqueue(&f, "default", 9).await;
     let gates = learned(GateLimits::default(), None);
     let mut first = claim(&f, &gates, 10).await.claims;
-    assert_eq!(ids_of(&first), ids[..4], "as of a destination of which nothing is known");
+    assert_eq!(
+        ids_of(&first),
+        ids[..4],
+        "as of a destination of which nothing is known"
+    );
     assert_eq!(claim(&f, &gates, 10).await.claims.len(), 0);
     f.end(first.remove(0), success()).await;
     assert_eq!(ids_of(&claim(&f, &gates, 10).await.claims), ids[4..5]);
@@ -59,7 +63,10 @@ pub async fn a_learned_pace_that_is_shared_is_divided_between_tenants(f: Fixture
         ..GateLimits::default()
     };
     let claims = claim(&f, &learned(shared, None), 10).await.claims;
-    assert_eq!(by_tenant(&claims), [("loud".into(), 2), ("quiet".into(), 2)]);
+    assert_eq!(
+        by_tenant(&claims),
+        [("loud".into(), 2), ("quiet".into(), 2)]
+    );
 }
 
 pub async fn the_learned_pace_of_one_tenant_closes_no_gate_of_another(f: Fixture) {
@@ -67,7 +74,10 @@ pub async fn the_learned_pace_of_one_tenant_closes_no_gate_of_another(f: Fixture
     enqueue(&f, "quiet", 3).await;
     let gates = learned(GateLimits::default(), None);
     let claims = claim(&f, &gates, 10).await.claims;
-    assert_eq!(by_tenant(&claims), [("loud".into(), 4), ("quiet".into(), 3)]);
+    assert_eq!(
+        by_tenant(&claims),
+        [("loud".into(), 4), ("quiet".into(), 3)]
+    );
 }
 
 async fn enqueue(f: &Fixture, of: &str, count: usize) -> Vec<JobId> {
