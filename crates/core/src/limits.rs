@@ -328,7 +328,7 @@ pub const PACE_RISE_SAME: u32 = 4;
 pub const PACE_USELESS_CUTS: u32 = 2;
 /// A learned limit that was not used for this time may be wrong: half of it is allowed at first.
 pub const PACE_OLD_AFTER: Duration = Duration::from_secs(10 * 60);
-/// How often it is noted that calls end, which all claims are told.
+/// How often it is noted that calls end: claims read each change.
 pub const PACE_HEARD_EVERY: Duration = Duration::from_secs(60);
 /// How long a learned pace is kept that is not used.
 pub const PACE_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);

@@ -158,7 +158,7 @@ fn tenants_with_limits_of_their_own_do_not_push_each_other_out() {
         ..PaceTrial::default()
     };
     for figures in check(&trial, 2, 0.9) {
-        // They share a target that the operator does not know to be shared: nobody divides it.
+        // They share a target without the operator saying so: no claim divides it.
         let least = figures.served.iter().min().unwrap();
         assert!(*least > 0, "{figures:?}");
     }

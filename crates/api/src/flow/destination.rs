@@ -118,16 +118,12 @@ impl DestinationBody {
         let rules = settings.rules;
         Self {
             destination: destination.to_string(),
-            tenant: settings.tenant.map(|tenant| tenant.to_string()),
+            tenant: settings.tenant.as_ref().map(ToString::to_string),
             status: health.status(now),
             hold: settings.hold,
             retry_after_scope: settings.retry_after_scope,
             pace: settings.pace,
-            learned: settings
-                .learned
-                .iter()
-                .map(|(tenant, pace)| LearnedPaceBody::new(tenant.as_ref(), pace, reader, now))
-                .collect(),
+            learned: settings.learned_bodies(reader, now),
             health: HealthPatch {
                 min_attempts: Some(rules.min_attempts),
                 min_jobs: Some(rules.min_jobs),
@@ -232,6 +228,15 @@ pub struct DestinationSettings {
     pub learned: Vec<(Option<Tenant>, LearnedPace)>,
     /// Thresholds for an unhealthy destination.
     pub rules: HealthRules,
+}
+
+impl DestinationSettings {
+    fn learned_bodies(&self, reader: Option<&Tenant>, now: Timestamp) -> Vec<LearnedPaceBody> {
+        let learned = self.learned.iter();
+        learned
+            .map(|(tenant, pace)| LearnedPaceBody::new(tenant.as_ref(), pace, reader, now))
+            .collect()
+    }
 }
 
 /// A manual hold of a destination.

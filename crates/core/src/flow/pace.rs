@@ -306,8 +306,8 @@ impl LearnedPace {
     }
 
     /// Lowers the limit if calls are slower than usual. If the last cuts for that did not make them
-    /// faster, they are slow for another reason: that is usual from now on, and the cuts are taken
-    /// back.
+    /// faster, they are slow for another reason: that is usual from now on, and the cuts are
+    /// undone.
     fn is_slower(&mut self, now: Timestamp) -> bool {
         let Some(latency) = self.round.latency() else {
             return false;

@@ -10,9 +10,9 @@ use super::PaceTrial;
 /// How a target treats calls beyond its capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetKind {
-    /// It serves so many at once and refuses the others with 429.
+    /// It serves its capacity at once and refuses the others with 429.
     Concurrency,
-    /// It serves so many in a second, and this many at once after a pause; it refuses the others.
+    /// It serves its capacity in a second, and this many at once after a pause; it refuses the others.
     Rate { burst: u32 },
     /// It lets them wait, and refuses nothing.
     Queue,

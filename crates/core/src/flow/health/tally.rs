@@ -254,7 +254,7 @@ fn failure_evidence(failure: &Failure) -> Evidence {
 }
 
 impl Failure {
-    /// Whether the attempt got as far as the destination, as far as its class says.
+    /// Whether the attempt reached the destination, by its class.
     pub(in crate::flow) fn calls_destination(&self) -> bool {
         const NOT_CALLED: [FailureClass; 5] = [
             FailureClass::BLOCKED,

@@ -136,7 +136,7 @@ fn what_started_before_a_node_knew_the_limit_does_not_lower_it() {
 }
 
 #[test]
-fn slower_answers_lower_the_limit_and_a_cut_without_use_is_taken_back() {
+fn slower_answers_lower_the_limit_and_useless_cuts_are_undone() {
     let usual = Duration::from_millis(128);
     let mut pace = new();
     for second in 1..5 {
