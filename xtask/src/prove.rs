@@ -76,6 +76,7 @@ const PROOFS: &[Proof] = &[
     by_test("planted bugs", 60, "planted", "every_planted_bug_is_found_by_the_invariant_it_breaks"),
     by_test("certificates", 20, "certificate", "what_a_certificate_promises_happens_with_the_real_engine"),
     by_test("confirm", 100_000, "confirm", "a_job_that_asks_takes_effect_once_and_a_plain_retry_does_not"),
+    by_test("learned pace", 40, "pace", "a_halved_capacity_is_used_within_ten_seconds_with_few_refusals"),
     by_test("power loss", 400, "power", "a_power_failure_loses_nothing_that_was_acknowledged"),
     by_test("power loss while a file is made", 400, "power", "a_power_failure_while_a_file_is_made_leaves_one_that_opens"),
     by_test("power loss while the log is folded", 300, "power", "a_power_failure_while_the_log_is_folded_loses_nothing"),

@@ -3,4 +3,5 @@
 pub(crate) mod destination;
 pub(crate) mod forecast;
 pub(crate) mod gate;
+pub(crate) mod pace;
 pub(crate) mod queue;

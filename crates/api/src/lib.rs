@@ -71,6 +71,7 @@ pub use flow::forecast::{
     DestinationForecastBody, ForecastBody, ForecastQuery, ForecastSeries, QueueForecastBody,
 };
 pub use flow::gate::{GateBody, GateList, GateScope, SetGateRequest};
+pub use flow::pace::{LearnedPaceBody, PaceChangeBody, PaceMinuteBody};
 pub use flow::queue::{
     CountsBody, LaneBody, MinuteBody, MinuteList, PauseQueueRequest, QueueBody, QueueList,
     StatsBody, TallyBody,

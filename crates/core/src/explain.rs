@@ -14,8 +14,9 @@ use crate::{
     state::EndReason,
 };
 
-pub(crate) use words::count_of;
-pub use words::{brief, shorten, thousands, whole_second, with_most_recent, without_most_recent};
+pub use words::{
+    brief, count_of, shorten, thousands, whole_second, with_most_recent, without_most_recent,
+};
 
 /// The decision after an attempt as a sentence; `None` for a success.
 pub fn decision(attempt: &Attempt) -> Option<String> {

@@ -6,6 +6,7 @@
 //! * `flow_key`: the fields of a job that gates read.
 //! * `gate`: what a person sets; `patch`: how it is written. `gates`: which of them apply to a job.
 //! * `health`: whether a destination can be called now.
+//! * `pace`: how many calls at once a destination was found to take.
 //! * `quota`: what an answer says remains of the limits of its target; `shared_quota`: what that means
 //!   for all callers.
 //! * `room`: how many jobs a gate lets start now, or when it opens.
@@ -25,6 +26,7 @@ mod gate_state;
 mod gates;
 mod health;
 mod hold;
+mod pace;
 mod patch;
 mod quota;
 mod rate;
@@ -49,6 +51,7 @@ pub use health::{
     IncidentCause, ManualHold, OutcomeCounts, SharedRetryAfter,
 };
 pub use hold::{HoldMode, Pause, RetryAfterScope};
+pub use pace::{LearnedPace, PaceLimit, PaceMinute, PaceMode, PaceMove, PaceReason};
 pub use patch::{GatePatch, PausePatch, RatePatch};
 pub use quota::{LimitHeader, RequestedWait, TargetQuota};
 pub use rate::Rate;

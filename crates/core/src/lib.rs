@@ -73,12 +73,12 @@ pub use flow::{
     DestinationLimit, FlowKey, Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber,
     GatePatch, GateScope, GateSnapshot, GateState, GateStop, Gates, GatesChange, HealthChange,
     HealthEvent, HealthInput, HealthPatch, HealthReport, HealthRules, HealthStatus, HealthSubject,
-    HealthTally, HoldCommand, HoldMode, Incident, IncidentCause, JobSnapshot, LimitHeader,
-    ManualHold, OutcomeCounts, Pause, PausePatch, PlaceSnapshot, QueueExplanation, QueueFacts,
-    Rate, RatePatch, RequestedWait, RetryAfterScope, RetryShare, Room, Share, SharedQuota,
-    SharedRetryAfter, StartEstimate, StartExplanation, StartFacts, TargetQuota, WaitingRefusal,
-    WaitingRequest, Weight, WorkerSnapshot, call_allowance, tenant_call_allowance,
-    tenant_webhook_allowance, webhook_slots,
+    HealthTally, HoldCommand, HoldMode, Incident, IncidentCause, JobSnapshot, LearnedPace,
+    LimitHeader, ManualHold, OutcomeCounts, PaceLimit, PaceMinute, PaceMode, PaceMove, PaceReason,
+    Pause, PausePatch, PlaceSnapshot, QueueExplanation, QueueFacts, Rate, RatePatch, RequestedWait,
+    RetryAfterScope, RetryShare, Room, Share, SharedQuota, SharedRetryAfter, StartEstimate,
+    StartExplanation, StartFacts, TargetQuota, WaitingRefusal, WaitingRequest, Weight,
+    WorkerSnapshot, call_allowance, tenant_call_allowance, tenant_webhook_allowance, webhook_slots,
 };
 pub use forecast::{
     attempts::AttemptForecast,

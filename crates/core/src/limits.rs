@@ -278,6 +278,67 @@ pub const TENANT_RESERVE_DIVISOR: u32 = 6;
 pub const TENANT_SLOTS_FACTOR: u32 = 3;
 /// One slot in 32 is only for webhooks: 16 of 512.
 pub const WEBHOOK_SLOTS_DIVISOR: u32 = 32;
+/// Calls at once to a destination whose pace is learned and of which nothing is known: few, because
+/// those that are refused come at once, and twice as many a second later.
+pub const PACE_START: u32 = 4;
+/// Calls at once that a learned pace allows: more than the call slots of an installation.
+pub const PACE_MAX: u32 = 10_000;
+/// How long a learned limit takes to grow, and is watched at least before the next change. A little
+/// shorter than the time between reports, so that each can change it.
+pub const PACE_ROUND: Duration = Duration::from_millis(800);
+/// Rounds with too few calls begin again after this time: what was counted is too old.
+pub const PACE_ROUND_MAX: Duration = Duration::from_secs(60);
+/// Calls of a round that are enough to judge by; with a small limit, half as many as it allows.
+pub const PACE_SAMPLES: u32 = 16;
+/// Good answers that pay for a refused call: a quarter of the one in a hundred that may be refused.
+/// The rest is for targets whose capacity falls.
+pub const PACE_REFUSAL_COST: u32 = 250;
+/// Good answers that are saved up before more calls than were last refused are tried: about two are
+/// refused then.
+pub const PACE_PROBE_CREDIT: i32 = 500;
+/// Good answers that are saved up at most: more refusals in a row mean that the capacity fell.
+pub const PACE_CREDIT_MAX: i32 = 1_000;
+/// Good answers that are owed at most: with more, a target that has recovered would wait for long.
+pub const PACE_DEBT_MAX: i32 = 500;
+/// More calls than were last refused are tried after this time, however few answers there were:
+/// after an outage, in which all calls were refused, there are few. Each time in vain doubles it.
+pub const PACE_PROBE_WAIT_MIN: Duration = Duration::from_secs(5);
+/// The longest such time.
+pub const PACE_PROBE_LATEST: Duration = Duration::from_secs(60);
+/// A refusal with a Retry-After stops all calls for that time: more are tried this many times as
+/// late, so that one in 40 seconds is lost.
+pub const PACE_WAIT_FACTOR: u32 = 40;
+/// The longest time for which more calls are not tried after a Retry-After.
+pub const PACE_PROBE_WAIT_MAX: Duration = Duration::from_secs(10 * 60);
+/// The growth of a limit in eighths: it doubles at most.
+pub const PACE_GROWTH_MAX: u32 = 8;
+/// The first cut of a limit takes a 16th of it; refusals right after that take more.
+pub const PACE_CUT_DIVISOR_MAX: u32 = 16;
+/// How often the next cut is twice as large: up to a quarter.
+pub const PACE_CUTS_MAX: u32 = 2;
+/// More timeouts than one in 8 answers lower the limit: fewer have other reasons.
+pub const PACE_TIMEOUT_DIVISOR: u32 = 8;
+/// A limit grows if at least 5 of 8 places were used: between two calls a place is empty for some
+/// milliseconds, which is much for short calls.
+pub const PACE_USED: (u128, u128) = (5, 8);
+/// Calls that take one and a half times as long as usual lower the limit: 37 64ths of an octave.
+pub const PACE_RISE_MAX: u32 = 37;
+/// The limit is lowered to where calls take about 1.2 times as long as usual: some queue is needed
+/// to use a target fully.
+pub const PACE_RISE_KEPT: u32 = 17;
+/// A cut must make calls at least this much faster, 4 %; otherwise it was of no use.
+pub const PACE_RISE_SAME: u32 = 4;
+/// Cuts in a row that did not make calls faster show that they are slow for another reason. One would
+/// not: the target may have lost capacity meanwhile.
+pub const PACE_USELESS_CUTS: u32 = 2;
+/// A learned limit that was not used for this time may be wrong: half of it is allowed at first.
+pub const PACE_OLD_AFTER: Duration = Duration::from_secs(10 * 60);
+/// How often it is noted that calls end: claims read each change.
+pub const PACE_HEARD_EVERY: Duration = Duration::from_secs(60);
+/// How long a learned pace is kept that is not used.
+pub const PACE_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Minutes of a learned pace that are kept: what a picture of an hour shows.
+pub const PACE_MINUTES_MAX: usize = 60;
 /// Minutes of outcomes of a destination that are kept: what a picture of an hour shows, some 20 bytes
 /// each.
 pub const HEALTH_MINUTES_MAX: usize = 60;
@@ -430,3 +491,6 @@ const _: () = assert!(PROBE_WAIT_MAX.as_secs() < PROBE_LOST_AFTER.as_secs());
 // Starts of the fastest rate are a microsecond apart.
 const _: () = assert!(RATE_PER.start().as_micros() >= RATE_LIMIT_MAX as u128);
 const _: () = assert!((RUN_ALL_TICKS_MAX as u64) < TICK_SEARCH_READ_MAX);
+const _: () = assert!(PACE_PROBE_CREDIT == 2 * PACE_REFUSAL_COST as i32);
+const _: () = assert!(PACE_CUT_DIVISOR_MAX >> PACE_CUTS_MAX > 1);
+const _: () = assert!(PACE_HEARD_EVERY.as_secs() * 2 <= PACE_OLD_AFTER.as_secs());

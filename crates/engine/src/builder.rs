@@ -421,6 +421,8 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
                 inflight: inflight.clone(),
                 announcer: announcer.clone(),
                 client: client.clone(),
+                gates: gates.clone(),
+                tallies: tallies.clone(),
                 abandon: CancellationToken::new(),
                 running: TaskTracker::new(),
             }),

@@ -239,6 +239,11 @@ pub const GATES_MAX: usize = 20_000;
 
 /// How often a node reports what it has counted of one destination. If it dies, so much is lost.
 pub const HEALTH_REPORT_EVERY: Duration = Duration::from_secs(1);
+/// Learned paces of a destination that are shown together: each tenant may have its own.
+pub const PACES_SHOWN_MAX: usize = 20;
+/// How long a call that its destination refused keeps its place at most, until claims know a lower
+/// pace: a store that is away for longer than this stops all claims anyway.
+pub const REFUSED_HELD_MAX: Duration = Duration::from_secs(1);
 /// Reports that a node stores in one round, each in a transaction: those that are left wait for the
 /// next round, and count on. If its network is gone, all destinations fail at once.
 pub const HEALTH_REPORTS_MAX: usize = 100;

@@ -14,6 +14,7 @@
 //! * [`Bug`] is the list of planted bugs, which the simulation has to find.
 //! * [`model`] is the exhaustive check of a small world.
 //! * [`certificate`] plays outages with the real engine, against what is predicted of them.
+//! * [`pace`] simulates learned pace against targets whose capacity is known.
 //! * [`power`] simulates a power failure after each operation on the disk.
 //! * [`prove`] says how far proofs go, and prints their figures.
 
@@ -24,6 +25,7 @@
 
 pub mod certificate;
 pub mod model;
+pub mod pace;
 pub mod power;
 pub mod prove;
 

@@ -89,6 +89,8 @@ bugs! {
     ConfirmedAgain breaks QuestionsRunNothing: "a job whose attempt was confirmed waits again",
     NothingExpires breaks AllEnds: "lost leases are not looked after",
     OneTooManyRuns breaks RunningLimited: "a gate lets one more run than it may",
+    PaceIgnored breaks RunningLimited: "more calls run at once than a destination was found to take",
+    PacePassesGate breaks RunningLimited: "a learned pace replaces the limit that a person set",
     LostNotCounted breaks RunningLimited: "an attempt whose lease has expired does not count",
     RateTooFast breaks StartsLimited: "a rate counts for each of two halves by itself",
     BurstTooLarge breaks StartsLimited: "a burst comes on top of a whole window",

@@ -3,18 +3,19 @@
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
     DestinationHealth, HealthPatch, HealthRules, HealthStatus, HoldMode, Incident, IncidentCause,
-    JobId, OutcomeCounts, RetryAfterScope, SharedQuota, Tenant, Timestamp,
+    JobId, LearnedPace, OutcomeCounts, PaceMode, RetryAfterScope, SharedQuota, Tenant, Timestamp,
     explain::{brief, thousands},
 };
 
+use super::pace::LearnedPaceBody;
 #[cfg(feature = "openapi")]
 use crate::schema::HealthRulesSchema;
 
-/// Destinations that failed recently or are held.
+/// Destinations that failed recently, are held, or whose pace is learned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DestinationList {
-    /// By name. Destinations without recent failures are not listed.
+    /// By name. Other destinations are not listed.
     pub destinations: Vec<DestinationBody>,
     /// Cursor for the next page, sent as `after`; null at the end of the list.
     #[serde(default, rename = "nextCursor")]
@@ -37,6 +38,11 @@ pub struct DestinationBody {
     pub hold: HoldMode,
     /// The jobs that a `Retry-After` or a quota applies to.
     pub retry_after_scope: RetryAfterScope,
+    /// Whether the number of calls at once is learned.
+    pub pace: PaceMode,
+    /// What was learned: for all tenants, or for single tenants. Empty before the first calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub learned: Vec<LearnedPaceBody>,
     /// Whether jobs wait or start more slowly because of its health. With `hold` `watch`, jobs
     /// follow their policies regardless of the status, unless a person holds the destination.
     #[serde(default)]
@@ -112,10 +118,12 @@ impl DestinationBody {
         let rules = settings.rules;
         Self {
             destination: destination.to_string(),
-            tenant: settings.tenant.map(|tenant| tenant.to_string()),
+            tenant: settings.tenant.as_ref().map(ToString::to_string),
             status: health.status(now),
             hold: settings.hold,
             retry_after_scope: settings.retry_after_scope,
+            pace: settings.pace,
+            learned: settings.learned_bodies(reader, now),
             health: HealthPatch {
                 min_attempts: Some(rules.min_attempts),
                 min_jobs: Some(rules.min_jobs),
@@ -153,6 +161,16 @@ impl DestinationBody {
                 false => Vec::new(),
             },
         }
+    }
+
+    /// The same without outcomes by the minute, for lists.
+    #[must_use]
+    pub fn without_minutes(mut self) -> Self {
+        self.minutes.clear();
+        for pace in &mut self.learned {
+            pace.minutes.clear();
+        }
+        self
     }
 
     /// Its status in words that are true for its setting `hold`.
@@ -204,8 +222,21 @@ pub struct DestinationSettings {
     pub hold: HoldMode,
     /// The jobs that a `Retry-After` applies to.
     pub retry_after_scope: RetryAfterScope,
+    /// Whether the number of calls at once is learned.
+    pub pace: PaceMode,
+    /// What was learned, for all tenants or for single ones.
+    pub learned: Vec<(Option<Tenant>, LearnedPace)>,
     /// Thresholds for an unhealthy destination.
     pub rules: HealthRules,
+}
+
+impl DestinationSettings {
+    fn learned_bodies(&self, reader: Option<&Tenant>, now: Timestamp) -> Vec<LearnedPaceBody> {
+        let learned = self.learned.iter();
+        learned
+            .map(|(tenant, pace)| LearnedPaceBody::new(tenant.as_ref(), pace, reader, now))
+            .collect()
+    }
 }
 
 /// A manual hold of a destination.
@@ -394,6 +425,10 @@ pub struct SetDestinationRequest {
     /// two tenants received one within a minute. A tenant can set it for its own jobs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_retry_after: Option<bool>,
+    /// `learn` to find the number of calls at once from the destination's answers; `off` by default.
+    /// Gates hold all the same. A tenant can set it for its own jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pace: Option<PaceMode>,
     /// Thresholds for an unhealthy destination.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<HealthRulesSchema>))]

@@ -1,6 +1,6 @@
 //! Of gates and destinations. These are structs of the same fields, so that each has its sentence.
 
-use steadfast_core::{GateScope, HoldMode};
+use steadfast_core::{GateScope, HoldMode, PaceMode};
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
@@ -42,6 +42,8 @@ pub struct GateSchema {
     pub hold: Option<HoldMode>,
     /// Whether a `Retry-After` applies to all tenants, or only to the job that received it.
     pub share_retry_after: Option<bool>,
+    /// Whether the number of calls at once to the destination is learned.
+    pub pace: Option<PaceMode>,
     /// Thresholds for an unhealthy destination.
     pub health: Option<HealthRulesSchema>,
 }
@@ -77,6 +79,9 @@ pub struct GatePatchSchema {
     /// Whether a `Retry-After` applies to all tenants (true) or only to the job that received it
     /// (false); by default to the tenant that received it. Only for scope `destination`.
     pub share_retry_after: Option<bool>,
+    /// `learn` to find the number of calls at once from answers; `off` by default. Only for scope
+    /// `destination`.
+    pub pace: Option<PaceMode>,
     /// Thresholds for an unhealthy destination. Only for scope `destination`, for all tenants.
     pub health: Option<HealthRulesSchema>,
 }

@@ -5,7 +5,7 @@ use steadfast_api::{
     DestinationBody, DestinationList, DestinationQuery, HoldDestinationRequest, IncidentBody,
     TenantQuery,
 };
-use steadfast_core::{GatePatch, HealthStatus, HoldMode, Timestamp};
+use steadfast_core::{GatePatch, HealthStatus, HoldMode, PaceMode, Timestamp};
 
 use super::gates::{Limit, health_patch};
 use crate::{
@@ -90,6 +90,10 @@ struct SetArgs {
     /// (false); or none for the default.
     #[arg(long, value_name = "BOOL")]
     share_retry_after: Option<Limit<bool>>,
+    /// Whether to find the number of calls at once from answers: learn or off; or none for the
+    /// default.
+    #[arg(long, value_name = "MODE")]
+    pace: Option<Limit<PaceMode>>,
     /// Thresholds for an unhealthy destination, as JSON: {"minAttempts": 20, "failedShare": 0.8};
     /// or none for the defaults.
     #[arg(long, value_name = "JSON")]
@@ -142,6 +146,7 @@ impl SetArgs {
         let changes = GatePatch {
             hold: self.hold.as_ref().map(|hold| hold.0),
             share_retry_after: self.share_retry_after.as_ref().map(|share| share.0),
+            pace: self.pace.as_ref().map(|pace| pace.0),
             health: health.flatten(),
             ..GatePatch::default()
         };
@@ -225,6 +230,14 @@ fn print_destination(body: &DestinationBody) -> anyhow::Result<()> {
         };
         let status = retry_after.status;
         print_line!("  {status}{header} received: jobs wait until {until}")?;
+    }
+    if body.pace == PaceMode::Learn && body.learned.is_empty() {
+        print_line!("  pace is learned; no calls yet")?;
+    }
+    for learned in &body.learned {
+        let tenant = learned.tenant.as_ref();
+        let tenant = tenant.map_or(String::new(), |tenant| format!(" for tenant {tenant}"));
+        print_line!("  pace{tenant}: {}", learned.sentence)?;
     }
     if let Some(quota) = &body.quota {
         print_line!("  it says that {}", quota.sentence)?;

@@ -5,7 +5,9 @@ use std::{error::Error, str::FromStr};
 use clap::{Subcommand, builder::NonEmptyStringValueParser};
 use serde_json::{Value, json};
 use steadfast_api::{GateBody, GateList, TenantQuery};
-use steadfast_core::{GatePatch, GateScope, HealthPatch, HoldMode, PausePatch, Rate, Timestamp};
+use steadfast_core::{
+    GatePatch, GateScope, HealthPatch, HoldMode, PaceMode, PausePatch, Rate, Timestamp,
+};
 
 use super::read_json;
 use crate::{
@@ -96,6 +98,10 @@ struct SetArgs {
     /// (false).
     #[arg(long, value_name = "BOOL")]
     share_retry_after: Option<bool>,
+    /// Whether to find the number of calls at once to the destination from its answers: learn or
+    /// off; or none for the default. Only for scope destination.
+    #[arg(long, value_name = "MODE")]
+    pace: Option<Limit<PaceMode>>,
     /// Thresholds for an unhealthy destination, as JSON: {"minAttempts": 20, "failedShare": 0.8};
     /// or none for the defaults.
     #[arg(long, value_name = "JSON")]
@@ -214,6 +220,7 @@ impl SetArgs {
             weight: self.weight.as_ref().map(|limit| limit.0),
             hold: self.hold.as_ref().map(|limit| limit.0),
             share_retry_after: self.share_retry_after.map(Some),
+            pace: self.pace.as_ref().map(|pace| pace.0),
             health: health.flatten(),
         };
         match patch == GatePatch::default() {

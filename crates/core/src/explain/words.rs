@@ -58,7 +58,7 @@ pub fn thousands(number: u64) -> String {
 }
 
 /// A number and its noun: `1 job`, `1,234 jobs`.
-pub(crate) fn count_of(count: u64, one: &str, many: &str) -> String {
+pub fn count_of(count: u64, one: &str, many: &str) -> String {
     match count {
         1 => format!("1 {one}"),
         _ => format!("{} {many}", thousands(count)),

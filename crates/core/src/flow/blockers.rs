@@ -148,6 +148,8 @@ string_enum! {
         RetryAfter = "retry_after",
         /// Little or nothing remains of the destination's own limits.
         Quota = "quota",
+        /// As many calls run as the destination was found to take.
+        Pace = "pace",
         /// The destination works again, and jobs start faster from second to second.
         Ramping = "ramping",
         /// As many attempts run as may.
@@ -413,7 +415,7 @@ fn action(blockers: &[Blocker]) -> Option<usize> {
     let lasts = |(_, blocker): &(usize, &Blocker)| {
         let is_last = blocker.kind == BlockerKind::Behind;
         // A limit may have room by the time that there is a worker.
-        let is_limit = blocker.kind == BlockerKind::MaxRunning;
+        let is_limit = matches!(blocker.kind, BlockerKind::MaxRunning | BlockerKind::Pace);
         let lasts = blocker.likely.is_none();
         (!is_last, lasts, !is_limit, blocker.likely)
     };
@@ -438,6 +440,10 @@ impl GateLimits {
             Self {
                 max_running: self.max_running,
                 ordered: self.ordered,
+                ..none()
+            },
+            Self {
+                learned: self.learned,
                 ..none()
             },
             Self {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::{explain::brief, values::Timestamp};
 
-use super::{gate::GateLimits, hold::Pause};
+use super::{gate::GateLimits, hold::Pause, pace::PaceMode};
 
 impl GateLimits {
     /// Everything that is set but a pause, as `at most 5 running, 10 per 1s, in order`; empty if
@@ -32,6 +32,10 @@ impl GateLimits {
             self.share_retry_after.map(|shares| match shares {
                 true => "Retry-After applies to all tenants".to_owned(),
                 false => "Retry-After applies to one job".to_owned(),
+            }),
+            self.pace.map(|pace| match pace {
+                PaceMode::Learn => "pace is learned".to_owned(),
+                PaceMode::Off => "pace is not learned".to_owned(),
             }),
             health
                 .min_attempts

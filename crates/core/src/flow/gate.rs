@@ -10,6 +10,7 @@ use super::{
     fair::Weight,
     health::{DestinationLimit, HealthPatch},
     hold::{HoldMode, Pause},
+    pace::{PaceLimit, PaceMode},
     rate::Rate,
 };
 
@@ -154,12 +155,18 @@ pub struct GateLimits {
     /// it. If it is not set, it applies to the tenant that received it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_retry_after: Option<bool>,
+    /// Whether the number of calls at once to the destination is learned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pace: Option<PaceMode>,
     /// When the destination counts as unhealthy.
     #[serde(skip_serializing_if = "HealthPatch::is_empty")]
     pub health: HealthPatch,
     /// The limit that follows from the health of a destination; not set by people.
     #[serde(skip)]
     pub destination: Option<Arc<DestinationLimit>>,
+    /// The learned number of calls at once; not set by people.
+    #[serde(skip)]
+    pub learned: Option<PaceLimit>,
 }
 
 /// At most this part of the starts in a minute may be retries.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     health::{Incident, ManualHold, SharedRetryAfter},
     hold::Pause,
+    pace::PaceLimit,
     rate::Rate,
     shared_quota::SharedQuota,
 };
@@ -73,6 +74,13 @@ pub enum ClosedBy {
     },
     /// The destination asked its callers to wait.
     RetryAfter(SharedRetryAfter),
+    /// As many calls run as the destination was found to take.
+    Pace {
+        /// When the limit has room for one more because it grows; `None` if one must end first.
+        until: Option<Timestamp>,
+        /// The limit.
+        pace: PaceLimit,
+    },
     /// Little or nothing remains of the destination's own limits.
     Quota {
         /// When the next one may start.
@@ -90,7 +98,9 @@ impl ClosedBy {
             Self::MaxRunning => None,
             Self::Rate(until) | Self::RetryShare(until) => Some(*until),
             Self::Ramp { until, .. } | Self::Quota { until, .. } => Some(*until),
-            Self::Hold { until, .. } | Self::ManualHold { until, .. } => *until,
+            Self::Hold { until, .. }
+            | Self::ManualHold { until, .. }
+            | Self::Pace { until, .. } => *until,
             Self::RetryAfter(retry_after) => Some(retry_after.until),
         }
     }

@@ -123,7 +123,8 @@ impl Gates {
     }
 
     /// The gates that limit the jobs of a flow key: none for most. What follows from the health of
-    /// the destination is one of them, with the destination's id and a number of its own.
+    /// the destination is one of them, and its learned pace is another, with the destination's id and
+    /// numbers of their own.
     pub fn applying_to(&self, flow_key: &FlowKey) -> Vec<AppliedGate> {
         if self.is_empty() {
             return Vec::new();
@@ -141,7 +142,10 @@ impl Gates {
                 AppliedGate { number, id, limits }
             })
         });
-        set.chain(self.health_gates(flow_key)).collect()
+        let learned = self.pace_gate(flow_key);
+        set.chain(self.health_gates(flow_key))
+            .chain(learned)
+            .collect()
     }
 
     /// Where the jobs of a flow key count at a gate. Any tenant can give its jobs the name of a

@@ -26,7 +26,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{hold::HoldMode, shared_quota::SharedQuota};
+use super::{hold::HoldMode, pace::LearnedPace, shared_quota::SharedQuota};
 use crate::{
     limits,
     values::{Tenant, Timestamp, string_enum},
@@ -96,6 +96,8 @@ pub struct DestinationHealth {
     retry_after: Option<SharedRetryAfter>,
     #[serde(skip_serializing_if = "Option::is_none")]
     quota: Option<SharedQuota>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pace: Option<LearnedPace>,
     #[serde(skip_serializing_if = "Option::is_none")]
     incident: Option<Incident>,
     /// The newest first.
@@ -192,6 +194,11 @@ impl DestinationHealth {
         self.quota.as_ref().filter(|quota| quota.until > now)
     }
 
+    /// The learned pace, if it is learned.
+    pub fn pace(&self) -> Option<&LearnedPace> {
+        self.pace.as_ref()
+    }
+
     /// The outcomes of the last minute or so.
     pub fn counts(&self) -> &OutcomeCounts {
         &self.counts
@@ -221,7 +228,13 @@ impl DestinationHealth {
     /// Whether it can be forgotten: it is quiet, and what was wrong is long over.
     pub fn is_forgettable(&self, now: Timestamp) -> bool {
         let last = self.past_incidents.first().and_then(|last| last.ended_at);
-        self.is_quiet() && last.is_none_or(|ended| now.since(ended) >= limits::INCIDENTS_KEPT)
+        let has_no_pace = self
+            .pace
+            .as_ref()
+            .is_none_or(|pace| pace.is_forgettable(now));
+        self.is_quiet()
+            && has_no_pace
+            && last.is_none_or(|ended| now.since(ended) >= limits::INCIDENTS_KEPT)
     }
 
     /// Whether there is nothing to say about it, so that nodes need not report.

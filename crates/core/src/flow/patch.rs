@@ -15,6 +15,7 @@ use super::{
     gate::{GateId, GateLimits, GateScope, RetryShare},
     health::{HealthFields, HealthPatch},
     hold::{HoldMode, Pause},
+    pace::PaceMode,
     rate::Rate,
 };
 
@@ -64,6 +65,9 @@ pub struct GatePatch {
     /// decides for its own jobs. Only for destinations.
     #[serde(deserialize_with = "named", skip_serializing_if = "Option::is_none")]
     pub share_retry_after: Option<Option<bool>>,
+    /// Whether the number of calls at once to the destination is learned. Only for destinations.
+    #[serde(deserialize_with = "named", skip_serializing_if = "Option::is_none")]
+    pub pace: Option<Option<PaceMode>>,
     /// When the destination counts as unhealthy. Only for destinations.
     #[serde(
         deserialize_with = "named_health",
@@ -154,6 +158,8 @@ impl GatePatch {
         hold: HoldMode,
         /// Whether a `Retry-After` applies to all tenants, or only to the job that received it.
         share_retry_after: bool,
+        /// Whether the number of calls at once to the destination is learned.
+        pace: PaceMode,
         /// When the destination counts as unhealthy.
         health: HealthPatch,
     }
@@ -192,6 +198,9 @@ impl GatePatch {
         }
         if let Some(share) = self.share_retry_after {
             limits.share_retry_after = share;
+        }
+        if let Some(pace) = self.pace {
+            limits.pace = pace;
         }
         if let Some(health) = self.health {
             let health = health.unwrap_or_default();
@@ -287,6 +296,12 @@ impl GatePatch {
         {
             let only = "only destinations (scope destination) send a Retry-After";
             return wrong("shareRetryAfter", share.to_string(), only);
+        }
+        if let Some(pace) = self.pace.flatten()
+            && scope != GateScope::Destination
+        {
+            let only = "only destinations (scope destination) have a pace";
+            return wrong("pace", pace.to_string(), only);
         }
         if self
             .health
@@ -386,6 +401,7 @@ impl From<&GateLimits> for GatePatch {
             weight: limits.weight.map(|weight| Some(weight.get().into())),
             hold: limits.hold.map(Some),
             share_retry_after: limits.share_retry_after.map(Some),
+            pace: limits.pace.map(Some),
             health: (!limits.health.is_empty()).then_some(Some(limits.health)),
         }
     }

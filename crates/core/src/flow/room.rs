@@ -5,6 +5,7 @@ use crate::{limits, state::Guarantee, values::Timestamp};
 use super::{
     gate::GateLimits,
     gate_state::{ClosedBy, GateState, MINUTE, minute},
+    pace::PaceLimit,
 };
 
 /// Whether jobs may start.
@@ -50,10 +51,20 @@ impl GateLimits {
                 Err(closed_by) => return Room::Closed(closed_by),
             }
         }
-        if let Some(most) = self.most_running() {
+        if let Some(most) = self.set_running() {
             let free = most.saturating_sub(state.running);
             if free == 0 {
                 return Room::Closed(ClosedBy::MaxRunning);
+            }
+            room = room.min(free);
+        }
+        if let Some(pace) = self.learned {
+            let free = pace.at(now).saturating_sub(state.running);
+            if free == 0 {
+                // A place more is of use only if the others were enough.
+                let until = pace.next_place_at(now);
+                let until = until.filter(|_| pace.at(now) == state.running);
+                return Room::Closed(ClosedBy::Pace { until, pace });
             }
             room = room.min(free);
         }
@@ -76,8 +87,15 @@ impl GateLimits {
         Room::For(room)
     }
 
-    /// How many attempts may run at once, if that is limited.
+    /// How many attempts may run at once, if that is limited; of a learned limit that grows, when it
+    /// has grown.
     pub fn most_running(&self) -> Option<u32> {
+        let learned = self.learned.map(PaceLimit::most);
+        self.set_running().or(learned)
+    }
+
+    /// How many attempts may run at once, as people set it.
+    fn set_running(&self) -> Option<u32> {
         match self.ordered {
             true => Some(1),
             false => self.max_running,

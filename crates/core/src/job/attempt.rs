@@ -231,6 +231,14 @@ impl EndedAttempt {
         self.outbox.clear();
     }
 
+    /// Whether the called system refused the call, with status 429 or 503.
+    pub fn is_refused(&self) -> bool {
+        match &self.outcome {
+            Outcome::Failure { failure, .. } => matches!(failure.http_status, Some(429 | 503)),
+            _ => false,
+        }
+    }
+
     /// Cuts the Retry-After of a failure, and the time for which a quota counts, to what the settings
     /// allow.
     pub fn limit_retry_after(&mut self, most: Duration) {

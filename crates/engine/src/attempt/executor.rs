@@ -17,7 +17,11 @@ use crate::{
         handler::{Handler, Handlers},
     },
     client::Client,
-    flow::call_slots::{CallEnd, Slot},
+    flow::{
+        call_slots::{CallEnd, Slot},
+        gates::GateCache,
+        health_tallies::HealthTallies,
+    },
     inflight::Inflight,
     notice::{self, Announcer, JobEvent, Notice},
 };
@@ -28,6 +32,8 @@ pub struct Executor {
     pub inflight: Arc<Inflight>,
     pub announcer: Arc<Announcer>,
     pub client: Client,
+    pub gates: Arc<GateCache>,
+    pub tallies: Arc<HealthTallies>,
     /// Ends attempts at once: the grace period is over.
     pub abandon: CancellationToken,
     pub running: TaskTracker,
@@ -45,6 +51,8 @@ impl Executor {
             let is_reported = match attempt.catch_unwind().await {
                 Ok(outcome) => {
                     call_end = CallEnd::of(outcome.outcome());
+                    let gates = executor.gates.latest();
+                    executor.tallies.hold_refused(&outcome, &gates).await;
                     ended.send(outcome).await.is_ok()
                 }
                 Err(_) => false,

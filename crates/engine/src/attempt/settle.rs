@@ -319,7 +319,12 @@ impl Settler {
         let job = ended.job();
         if job.destination.is_some() {
             let is_own_call = job.kind.is_call() && !pending.is_reported;
-            self.tallies.add(ended, is_own_call, &self.gates.latest());
+            let gates = self.gates.latest();
+            self.tallies.add(ended, is_own_call, &gates);
+            // What this node was refused is counted when it happens.
+            if pending.is_reported || !ended.is_refused() {
+                self.tallies.add_pace(ended, is_own_call, &gates);
+            }
         }
         let signals = self.inflight.leave(job.id, job.progress.fence);
         let (span, at) = match &pending.span {

@@ -4,14 +4,14 @@ use std::{cmp::Reverse, sync::Arc};
 
 use steadfast_core::{
     Destination, DestinationHealth, GateId, GatePatch, GateScope, Gates, HealthInput, HealthRules,
-    HealthStatus, HealthSubject, HoldCommand, HoldMode, Invalid, RetryAfterScope, Tenant,
-    Timestamp, limits,
+    HealthStatus, HealthSubject, HoldCommand, HoldMode, Invalid, LearnedPace, PaceMode,
+    RetryAfterScope, Tenant, Timestamp, limits,
 };
 
 use super::{Client, ClientError};
 use crate::{
     flow::health_documents::{self, StepResult},
-    limits::DESTINATIONS_MAX,
+    limits::{DESTINATIONS_MAX, PACES_SHOWN_MAX},
 };
 
 /// A system that jobs call, with its health and the settings in force.
@@ -31,6 +31,10 @@ pub struct DestinationState {
     pub hold: HoldMode,
     /// The jobs that a `Retry-After` or a quota applies to.
     pub retry_after_scope: RetryAfterScope,
+    /// Whether the number of calls at once is learned.
+    pub pace: PaceMode,
+    /// What was learned: for all tenants, or for single ones.
+    pub learned: Vec<(Option<Tenant>, LearnedPace)>,
     /// When it counts as unhealthy.
     pub rules: HealthRules,
 }
@@ -146,6 +150,7 @@ impl Client {
         };
         if !is_known {
             state.health = Arc::default();
+            state.learned.retain(|(of, _)| of.as_ref() == Some(tenant));
             state.status = state.health.status(self.now());
         }
         Ok(state)
@@ -211,6 +216,26 @@ impl Client {
             }
         }
         Ok(counts)
+    }
+
+    /// The learned numbers of calls at once that are in force, by destination and tenant, as this
+    /// node knows them.
+    pub async fn learned_paces(&self) -> Result<Vec<(HealthSubject, u32)>, ClientError> {
+        let gates = self.gate_cache().get().await?;
+        let now = self.now();
+        let mut paces = Vec::new();
+        for destination in gates.known_destinations() {
+            let learned = gates.learned_paces(destination, None);
+            paces.extend(learned.map(|(tenant, pace)| {
+                let subject = HealthSubject {
+                    destination: destination.clone(),
+                    tenant: tenant.cloned(),
+                };
+                (subject, pace.limit().at(now))
+            }));
+        }
+        paces.sort_unstable();
+        Ok(paces)
     }
 
     /// Changes some settings of a destination, which are those of its gate, and leaves the others;
@@ -315,6 +340,21 @@ fn concerns(gates: &Gates, destination: &Destination, tenant: &Tenant) -> bool {
         || for_all.is_some_and(|health| health.concerns(tenant))
 }
 
+/// The learned paces, by tenant; of very many only some.
+fn learned(
+    gates: &Gates,
+    destination: &Destination,
+    tenant: Option<&Tenant>,
+) -> Vec<(Option<Tenant>, LearnedPace)> {
+    let mut paces: Vec<_> = gates.learned_paces(destination, tenant).collect();
+    paces.sort_by_key(|(of, _)| *of);
+    paces.truncate(PACES_SHOWN_MAX);
+    let paces = paces.into_iter();
+    paces
+        .map(|(of, pace)| (of.cloned(), pace.clone()))
+        .collect()
+}
+
 /// The most severe state: for one tenant, or for any.
 fn state_of(
     gates: &Gates,
@@ -348,6 +388,8 @@ fn state_of(
             None => gates.usual_hold_mode(destination),
         },
         retry_after_scope: gates.retry_after_scope(tenant.or(of.as_ref()), destination),
+        pace: gates.pace_mode(tenant.or(of.as_ref()), destination),
+        learned: learned(gates, destination, tenant),
         health,
         tenant: of,
         rules: gates.health_rules(destination),

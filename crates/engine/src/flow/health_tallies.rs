@@ -12,14 +12,18 @@ use steadfast_core::{
 };
 use tokio::sync::Notify;
 
-use crate::limits::{HEALTH_REPORT_EVERY, HEALTH_REPORTS_MAX, TALLIES_MAX, TALLIES_PER_TENANT_MAX};
+use crate::limits::{
+    HEALTH_REPORT_EVERY, HEALTH_REPORTS_MAX, REFUSED_HELD_MAX, TALLIES_MAX, TALLIES_PER_TENANT_MAX,
+};
 
 /// The counts of this node that it has not reported yet.
 #[derive(Default)]
 pub struct HealthTallies {
     tallies: Mutex<Tallies>,
-    /// A destination has asked its callers to wait.
+    /// A destination has asked its callers to wait, or refused a call.
     urgent: Notify,
+    /// Reports were stored, and claims know what follows.
+    reported: Notify,
 }
 
 #[derive(Default)]
@@ -39,6 +43,8 @@ struct Entry {
     report_at: Timestamp,
     /// The last `Retry-After` of a call, and its tenant, if this is about all tenants.
     told: Option<(Tenant, SharedRetryAfter)>,
+    /// A call was refused since the last report, which lowers its learned pace.
+    is_refused: bool,
 }
 
 impl HealthTallies {
@@ -97,6 +103,61 @@ impl HealthTallies {
         }
     }
 
+    /// Counts what the end of an attempt says about the pace of its destination. Answers whether that
+    /// lowers it, which is reported at once.
+    pub fn add_pace(&self, ended: &EndedAttempt, is_own_call: bool, gates: &Gates) -> bool {
+        let job = ended.job();
+        let Some(destination) = &job.destination else {
+            return false;
+        };
+        let Some(subject) = gates.pace_subject(&job.kind, &job.tenant, destination) else {
+            return false;
+        };
+        // What workers say counts for their tenant.
+        if subject.tenant.is_none() && !is_own_call {
+            return false;
+        }
+        let scope = gates.retry_after_scope(Some(&job.tenant), destination);
+        // Of many independent limits, none says how many calls the destination takes.
+        if ended.is_refused() && scope == RetryAfterScope::Job {
+            return false;
+        }
+        let health = gates.health(destination, subject.tenant.as_ref());
+        let mut tallies = self.lock();
+        let Some(entry) = tallies.entry(&subject, &job.tenant) else {
+            return false;
+        };
+        let is_refused = entry.tally.add_pace(ended, health.map(AsRef::as_ref));
+        if is_refused {
+            entry.is_refused = true;
+            entry.report_at = Timestamp::EPOCH;
+            self.urgent.notify_one();
+        }
+        is_refused
+    }
+
+    /// A call of this node has ended. If its destination has refused it and its pace is learned, waits
+    /// until claims know what follows, but not for long: so the call keeps its place at the gate, and
+    /// no other one is refused in its stead.
+    pub async fn hold_refused(&self, ended: &EndedAttempt, gates: &Gates) {
+        if !ended.is_refused() {
+            return;
+        }
+        let reported = self.reported.notified();
+        tokio::pin!(reported);
+        reported.as_mut().enable();
+        if self.add_pace(ended, ended.job().kind.is_call(), gates) {
+            // Without a store it is not reported; the lease is renewed meanwhile.
+            let _ = tokio::time::timeout(REFUSED_HELD_MAX, reported).await;
+        }
+    }
+
+    /// Reports were stored, and this node knows these gates since then.
+    pub fn follow(&self, gates: &Gates, now: Timestamp) {
+        self.lock().see_pace(gates, now);
+        self.reported.notify_waiters();
+    }
+
     fn add_quota(&self, entry: &mut Entry, quota: SharedQuota, health: Option<&DestinationHealth>) {
         entry.tally.add_quota(quota, health);
         let is_news = entry.tally.quota() == Some(&quota);
@@ -128,6 +189,7 @@ impl HealthTallies {
     /// The reports that are due: the same ones until [`HealthTallies::saved`] is called.
     pub fn reports(&self, node: &str, gates: &Gates, now: Timestamp) -> Vec<UnsavedReport> {
         let mut tallies = self.lock();
+        tallies.see_pace(gates, now);
         let mut due = tallies.due(gates, now);
         due.sort_unstable();
         due.truncate(HEALTH_REPORTS_MAX);
@@ -135,12 +197,14 @@ impl HealthTallies {
         due.filter_map(|(_, subject)| {
             let entry = tallies.by_subject.get_mut(&subject)?;
             entry.report_at = now.plus(HEALTH_REPORT_EVERY);
+            let is_refused = std::mem::take(&mut entry.is_refused);
             let report = entry
                 .unsaved
                 .get_or_insert_with(|| entry.tally.take_report(node, now));
             Some(UnsavedReport {
                 report: report.clone(),
                 tenant: entry.tenant.clone(),
+                is_refused,
                 subject,
             })
         })
@@ -169,6 +233,8 @@ pub struct UnsavedReport {
     pub subject: HealthSubject,
     pub report: HealthReport,
     pub tenant: Tenant,
+    /// Calls were refused, and wait until claims know what follows.
+    pub is_refused: bool,
 }
 
 impl Tallies {
@@ -190,10 +256,18 @@ impl Tallies {
                 unsaved: None,
                 report_at: Timestamp::EPOCH,
                 told: None,
+                is_refused: false,
             };
             by_subject.insert(subject.clone(), entry);
         }
         by_subject.get_mut(subject)
+    }
+
+    fn see_pace(&mut self, gates: &Gates, now: Timestamp) {
+        for (subject, entry) in &mut self.by_subject {
+            let health = gates.health(&subject.destination, subject.tenant.as_ref());
+            entry.tally.see_pace(health.map(AsRef::as_ref), now);
+        }
     }
 
     /// What there is news of, and since when it waits to be reported. Forgets the rest.
@@ -266,6 +340,9 @@ impl Entry {
         let rules = gates.health_rules(destination);
         if !self.tally.is_worth_reporting(health, &rules, now) {
             return false;
+        }
+        if self.tally.has_pace() {
+            return true;
         }
         let asks_to_wait = self.tally.retry_after().is_some() || self.tally.quota().is_some();
         let has_incident = |health: Option<&DestinationHealth>| {

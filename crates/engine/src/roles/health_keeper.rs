@@ -116,10 +116,12 @@ impl HealthKeeper {
         let mut changed = 0;
         // Those about all tenants come first: what is found wrong for all need not be found for each.
         let mut held_for_all = HashSet::new();
+        let mut is_refused = false;
         for unsaved in self.tallies.reports(&self.node, &gates, now) {
             let UnsavedReport {
                 subject, report, ..
             } = &unsaved;
+            is_refused |= unsaved.is_refused;
             let input = HealthInput {
                 report: Some(report),
                 ..HealthInput::default()
@@ -151,8 +153,10 @@ impl HealthKeeper {
             let result = self.step(&subject, input, &gates).await?;
             changed += result.changes();
         }
-        if changed > 0 {
-            self.gates.refresh_all().await?;
+        // What others found of a pace may be what this node has just found.
+        if changed > 0 || is_refused {
+            let gates = self.gates.refresh_all().await?;
+            self.tallies.follow(&gates, self.store.now());
         }
         Ok(changed)
     }

@@ -262,7 +262,10 @@ fn is_kept_back(reading: &StartSnapshot, now: Timestamp) -> bool {
         Room::Closed(ClosedBy::Quota { quota, .. }) => quota.remaining == 0,
         Room::Closed(by) => !matches!(
             by,
-            ClosedBy::MaxRunning | ClosedBy::Rate(_) | ClosedBy::RetryShare(_)
+            ClosedBy::MaxRunning
+                | ClosedBy::Pace { .. }
+                | ClosedBy::Rate(_)
+                | ClosedBy::RetryShare(_)
         ),
         Room::For(_) => false,
     })

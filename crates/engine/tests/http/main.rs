@@ -6,6 +6,7 @@ mod common;
 mod connections;
 mod isolation;
 mod jobs;
+mod pace;
 mod questions;
 mod quotas;
 mod responses;

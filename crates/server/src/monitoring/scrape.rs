@@ -12,7 +12,7 @@ use prometheus_client::{
     registry::Registry,
 };
 use steadfast_core::{
-    AlertState, AlertStatus, Gate, GateId, HealthStatus, Tally, Tenant, Timestamp,
+    AlertState, AlertStatus, Gate, GateId, HealthStatus, HealthSubject, Tally, Tenant, Timestamp,
 };
 use steadfast_engine::{ClientError, DestinationCounts, GateUse, IncidentCounts, RefusedCreates};
 use steadfast_store::{FailureFilter, LaneStats, OperationFilter, PageRequest, StoreMetrics};
@@ -215,6 +215,27 @@ struct StatusLabels {
     status: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PaceLabels {
+    destination: String,
+    tenant: String,
+}
+
+/// Learned numbers of calls at once. Those beyond the maximum are left out: they cannot be added.
+fn register_paces(paces: &[(HealthSubject, u32)], registry: &mut Registry) {
+    let learned = Family::<PaceLabels, Gauge>::default();
+    for (subject, calls) in paces.iter().take(limits::METRIC_LANES_MAX) {
+        let tenant = subject.tenant.as_ref().map(Tenant::to_string);
+        let labels = PaceLabels {
+            destination: subject.destination.to_string(),
+            tenant: tenant.unwrap_or_default(),
+        };
+        learned.get_or_create(&labels).set((*calls).into());
+    }
+    let help = "Learned number of calls at once to a destination; without a tenant, of all tenants";
+    registry.register("destination_learned_calls", help, learned);
+}
+
 /// How many destinations have each status.
 fn register_destinations(counts: DestinationCounts, registry: &mut Registry) {
     let destinations = Family::<StatusLabels, Gauge>::default();
@@ -414,6 +435,7 @@ pub async fn gather(app: &App, tenant: Option<&Tenant>) -> Result<Registry, Clie
     register_sizes(app, tenant, &mut registry).await?;
     if tenant.is_none() {
         register_destinations(client.destination_counts().await?, &mut registry);
+        register_paces(&client.learned_paces().await?, &mut registry);
         register_incidents(app.node.incident_counts(), &mut registry);
         register_refused_creates(app.client.refused_creates(), &mut registry);
         register_store(client.store_metrics().await?, &mut registry);

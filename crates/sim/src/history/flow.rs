@@ -194,7 +194,9 @@ impl History {
             let run = running.entry(gate.number).or_default();
             let count = *run;
             *run += 1;
-            if let Some(most) = gate.limits.most_running() {
+            // A learned limit may be growing.
+            let learned = gate.limits.learned.map(|pace| pace.at(now));
+            if let Some(most) = learned.or(gate.limits.most_running()) {
                 if count + 1 >= most {
                     self.count_check(Invariant::RunningLimited);
                 }

@@ -93,6 +93,8 @@ impl BuggyStore {
             // Those that are set have taken over what was set for all.
             Bug::HoldIgnored => limits.hold = None,
             Bug::WaitNotShared => limits.share_retry_after = None,
+            Bug::PaceIgnored => limits.pace = None,
+            Bug::PacePassesGate if limits.pace.is_some() => limits.max_running = None,
             _ => {}
         }
     }

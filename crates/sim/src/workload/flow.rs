@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use rand::{RngExt as _, rngs::StdRng, seq::IndexedRandom as _};
 use steadfast_core::{
     ConcurrencyKey, Destination, Gate, GateDefaults, GateId, GateLimits, GateScope, Guarantee,
-    HealthPatch, HoldMode, JobId, Kind, NewJob, Pause, Payload, PolicyPatch, Rate, RetryShare,
-    RunAt, Tenant, Timestamp, Weight,
+    HealthPatch, HoldMode, JobId, Kind, NewJob, PaceMode, Pause, Payload, PolicyPatch, Rate,
+    RetryShare, RunAt, Tenant, Timestamp, Weight,
 };
 use steadfast_store::{Document, DocumentKind};
 
@@ -126,6 +126,7 @@ fn limits(random: &mut StdRng, scope: GateScope, now: Timestamp) -> GateLimits {
     match scope {
         GateScope::Tenant => limits.weight = Weight::new(random.random_range(1..5)),
         GateScope::Key => limits.ordered = random.random_ratio(2, 3),
+        GateScope::Destination if random.random_ratio(2, 3) => limits.pace = Some(PaceMode::Learn),
         _ => {}
     }
     limits

@@ -330,6 +330,10 @@ pub(super) fn reopens_at(by: &ClosedBy, writers: Writers, now: Timestamp) -> Opt
     match by {
         // Other nodes may not say that an attempt of theirs has ended.
         ClosedBy::MaxRunning if writers == Writers::Many => Some(now.plus(GATE_POLL)),
+        ClosedBy::Pace { until, .. } if writers == Writers::Many => {
+            let poll = now.plus(GATE_POLL);
+            Some(until.map_or(poll, |until| until.min(poll)))
+        }
         by => by.until(),
     }
 }

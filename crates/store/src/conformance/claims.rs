@@ -7,6 +7,7 @@ pub mod flow;
 pub mod flow_model;
 pub mod gate_changes;
 pub mod ordered_keys;
+pub mod pace;
 pub mod pause;
 pub mod start;
 pub mod wake;

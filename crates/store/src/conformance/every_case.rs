@@ -369,6 +369,13 @@ macro_rules! conformance_tests {
                 a_changed_gate_applies_to_the_next_claim
                 a_stored_gate_overrides_one_of_the_program
             }
+            pace {
+                no_more_run_than_a_learned_pace_allows
+                a_learned_pace_that_grows_opens_with_time
+                a_learned_pace_does_not_pass_a_gate
+                a_learned_pace_that_is_shared_is_divided_between_tenants
+                the_learned_pace_of_one_tenant_closes_no_gate_of_another
+            }
             ordered_keys {
                 an_ordered_key_runs_in_the_order_of_creation
                 a_retry_holds_back_those_behind_it

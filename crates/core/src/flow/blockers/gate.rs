@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     explain::{brief, count_of, whole_second},
-    flow::{GateId, GateLimits, Rate, SharedQuota},
+    flow::{GateId, GateLimits, PaceLimit, Rate, SharedQuota},
     values::Timestamp,
 };
 
@@ -32,6 +32,7 @@ impl StartFacts<'_> {
             ClosedBy::ManualHold { until, hold } => by_hand::held(id, *until, hold, now),
             ClosedBy::Ramp { until, rate } => destination::ramp(reading, *until, rate, now),
             ClosedBy::RetryAfter(retry_after) => self.retry_after(id, retry_after, now),
+            ClosedBy::Pace { until, pace } => learned_pace(reading, *until, *pace, now),
             ClosedBy::Quota { until, quota } => self.quota(reading, *until, quota, now),
         };
         Blocker {
@@ -104,6 +105,9 @@ impl StartFacts<'_> {
                 destination: Some(_),
                 ..
             } => BlockerKind::Ramping,
+            GateLimits {
+                learned: Some(_), ..
+            } => BlockerKind::Pace,
             _ => BlockerKind::MaxRunning,
         };
         let sentence = format!(
@@ -116,6 +120,7 @@ impl StartFacts<'_> {
             BlockerKind::Rate => format!("Raise the rate of {id}."),
             BlockerKind::RetryShare => format!("Raise retryShare of {id}."),
             BlockerKind::MaxRunning => format!("Raise maxRunning of {id}."),
+            BlockerKind::Pace => pace_action(id),
             _ => String::new(),
         };
         let later = (alike + 1).saturating_sub(room.into());
@@ -163,6 +168,35 @@ fn max_running(reading: &GateSnapshot, now: Timestamp) -> Blocker {
         holders: reading.holders.clone(),
         ..Blocker::new(BlockerKind::MaxRunning, sentence, None, action)
     }
+}
+
+fn learned_pace(
+    reading: &GateSnapshot,
+    until: Option<Timestamp>,
+    pace: PaceLimit,
+    now: Timestamp,
+) -> Blocker {
+    let id = &reading.gate.id;
+    let calls = count_of(pace.at(now).into(), "call", "calls");
+    let running = reading.state.running;
+    let known = match pace.is_found() {
+        true => format!("{calls} at once were found to be what it takes"),
+        false => format!("{calls} at once are allowed while its pace is learned"),
+    };
+    let next = until.map_or(String::new(), |until| {
+        format!("; one more is tried in {}", brief(until.since(now)))
+    });
+    let sentence = format!("{}: {known}, {running} running{next}.", subject(id));
+    Blocker {
+        holders: reading.holders.clone(),
+        // Those before it start first, and what the next answers say is not known.
+        likely: None,
+        ..Blocker::new(BlockerKind::Pace, sentence, None, pace_action(id))
+    }
+}
+
+fn pace_action(id: &GateId) -> String {
+    format!("Set pace of {id} to off if you know that it takes more calls at once.")
 }
 
 fn holder_name(holder: &GateHolder, now: Timestamp) -> String {

@@ -73,8 +73,10 @@ impl GateLimits {
             weight: self.weight.or(defaults.weight),
             hold: self.hold.or(defaults.hold),
             share_retry_after: self.share_retry_after.or(defaults.share_retry_after),
+            pace: self.pace.or(defaults.pace),
             health: self.health.or(&defaults.health),
             destination: self.destination,
+            learned: self.learned,
         }
     }
 }

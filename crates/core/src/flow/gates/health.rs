@@ -10,6 +10,7 @@ use crate::{
         gate::{GateId, GateLimits, GateScope},
         health::{DestinationHealth, DestinationLimit, HealthRules, HealthSubject, Incident},
         hold::{HoldMode, RetryAfterScope},
+        pace::{LearnedPace, PaceLimit, PaceMode},
     },
     job::Job,
     values::{Destination, Kind, Tenant, Timestamp},
@@ -185,6 +186,92 @@ impl Gates {
     /// Whether the operator says that the limits of a destination are the same for all its callers.
     pub(super) fn are_limits_shared(&self, destination: &Destination) -> bool {
         self.retry_after_scope(None, destination) == RetryAfterScope::All
+    }
+
+    /// Whose learned pace limits these jobs, and learns from them; `None` if none does. Limits that
+    /// are the same for all callers are learned from the calls of nodes only, and limit only those: a
+    /// tenant can name any destination and let its own workers say what they like. A tenant may have
+    /// its own pace learned or not, but not that of all.
+    pub fn pace_subject(
+        &self,
+        kind: &Kind,
+        tenant: &Tenant,
+        destination: &Destination,
+    ) -> Option<HealthSubject> {
+        let for_all = self.of_destination(destination).pace;
+        let is_shared = kind.is_call() && self.are_limits_shared(destination);
+        let own = || {
+            let [_, own] = both(tenant, GateScope::Destination, destination.as_str());
+            self.set.get(&own)?.pace
+        };
+        let pace = match is_shared {
+            true => for_all,
+            false => own().or(for_all),
+        };
+        (pace == Some(PaceMode::Learn)).then(|| match is_shared {
+            true => HealthSubject::from(destination.clone()),
+            false => HealthSubject::of_tenant(destination, tenant),
+        })
+    }
+
+    /// Whether the pace of a destination is learned, for the HTTP jobs and webhooks of a tenant, or for
+    /// a tenant without a setting of its own.
+    pub fn pace_mode(&self, tenant: Option<&Tenant>, destination: &Destination) -> PaceMode {
+        let learns = match tenant {
+            Some(tenant) => self
+                .pace_subject(&Kind::http(), tenant, destination)
+                .is_some(),
+            None => self.of_destination(destination).pace == Some(PaceMode::Learn),
+        };
+        match learns {
+            true => PaceMode::Learn,
+            false => PaceMode::Off,
+        }
+    }
+
+    /// The learned paces of a destination that are in force, by tenant: all, or those that count for
+    /// the HTTP jobs and webhooks of one.
+    pub fn learned_paces<'g>(
+        &'g self,
+        destination: &'g Destination,
+        tenant: Option<&'g Tenant>,
+    ) -> impl Iterator<Item = (Option<&'g Tenant>, &'g LearnedPace)> {
+        let is_in_force = move |of: Option<&Tenant>| match of.or(tenant) {
+            None => self.of_destination(destination).pace == Some(PaceMode::Learn),
+            Some(tenant) => {
+                let subject = self.pace_subject(&Kind::http(), tenant, destination);
+                subject.is_some_and(|subject| subject.tenant.as_ref() == of)
+            }
+        };
+        self.healths_of(destination)
+            .filter(move |(of, _)| of.is_none() || tenant.is_none() || *of == tenant)
+            .filter(move |(of, _)| is_in_force(*of))
+            .filter_map(|(of, health)| Some((of, health.pace()?)))
+    }
+
+    /// The gate of the learned pace, if it is learned.
+    pub(super) fn pace_gate(&self, flow_key: &FlowKey) -> Option<AppliedGate> {
+        let FlowKey { tenant, kind, .. } = flow_key;
+        let destination = flow_key.destination.as_ref()?;
+        let HealthSubject {
+            destination,
+            tenant,
+        } = self.pace_subject(kind, tenant, destination)?;
+        let health = self.health(&destination, tenant.as_ref());
+        let pace = health.and_then(|health| health.pace());
+        let id = GateId {
+            tenant,
+            scope: GateScope::Destination,
+            key: destination.as_str().to_owned(),
+        };
+        Some(AppliedGate {
+            number: GateNumber::of_parts("pace", &id),
+            id,
+            limits: Arc::new(GateLimits {
+                learned: Some(pace.map_or(PaceLimit::START, LearnedPace::limit)),
+                ..GateLimits::default()
+            }),
+        })
     }
 
     /// For how long a job was held between two times, which `maxElapsed` does not count.

@@ -7,6 +7,7 @@ use crate::{
     flow::{
         gate_state::{ClosedBy, GateState},
         hold::HoldMode,
+        pace::LearnedPace,
         rate::Rate,
         shared_quota::SharedQuota,
     },
@@ -88,7 +89,8 @@ impl DestinationHealth {
                     (one, other) => one.is_none() && other.is_none(),
                 },
             );
-        is_same && self.quota == other.quota
+        let pace = |health: &Self| health.pace.as_ref().map(LearnedPace::limit);
+        is_same && self.quota == other.quota && pace(self) == pace(other)
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     incident::{HoldInterval, Incident, IncidentCause, ManualHold},
 };
 use crate::{
-    flow::{hold::HoldMode, shared_quota::SharedQuota},
+    flow::{hold::HoldMode, pace::LearnedPace, shared_quota::SharedQuota},
     limits,
     values::Timestamp,
 };
@@ -166,6 +166,9 @@ impl DestinationHealth {
         {
             *quota = quota.not_in_future(now);
         }
+        if let Some(pace) = &mut self.pace {
+            pace.correct_clock(now);
+        }
         let oldest = now.minus(limits::HEALTH_REPORT_MEMORY);
         let newest = now.plus(limits::HEALTH_REPORT_MEMORY);
         self.reports.retain(|_, at| (oldest..=newest).contains(at));
@@ -187,6 +190,10 @@ impl DestinationHealth {
         self.retry_after = SharedRetryAfter::later(self.retry_after, retry_after);
         let quota = content.quota.filter(|quota| quota.until > now);
         self.quota = SharedQuota::current(self.quota, quota);
+        if let Some(counts) = &content.pace {
+            let pace = self.pace.take().unwrap_or_else(|| LearnedPace::new(now));
+            self.pace = Some(pace.step(counts, now));
+        }
         self.minutes.add(&content.counts);
         // The node did not know yet from when attempts count.
         if content.counted_from != self.counted_from {

@@ -6,7 +6,10 @@ use super::{DestinationHealth, HealthRules, OutcomeCounts, SharedRetryAfter, Ten
 use crate::{
     explain,
     failure::{Failure, FailureClass},
-    flow::shared_quota::SharedQuota,
+    flow::{
+        pace::{PaceAnswer, PaceCounts, PaceTally},
+        shared_quota::SharedQuota,
+    },
     job::attempt::{EndedAttempt, Outcome},
     limits,
     values::{Tenant, Timestamp},
@@ -16,6 +19,7 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HealthTally {
     content: ReportContent,
+    pace: PaceTally,
     /// When the last report was made; the next one is later.
     last_report: Timestamp,
 }
@@ -43,6 +47,7 @@ pub(super) struct ReportContent {
     pub tenants: BTreeSet<Tenant>,
     pub retry_after: Option<SharedRetryAfter>,
     pub quota: Option<SharedQuota>,
+    pub pace: Option<PaceCounts>,
 }
 
 /// The evidence of an attempt about its destination.
@@ -142,6 +147,27 @@ impl HealthTally {
         }
     }
 
+    /// Takes in what the end of an attempt says about the pace of the destination. Answers whether
+    /// the destination refused it, so that it should be reported at once.
+    pub fn add_pace(&mut self, ended: &EndedAttempt, health: Option<&DestinationHealth>) -> bool {
+        let Some(answer) = PaceAnswer::of(ended) else {
+            return false;
+        };
+        self.see_pace(health, ended.at);
+        self.pace.add(ended, answer);
+        matches!(answer, PaceAnswer::Refused(_))
+    }
+
+    /// The node knows this pace at this time: what starts later counts for it.
+    pub fn see_pace(&mut self, health: Option<&DestinationHealth>, now: Timestamp) {
+        self.pace.see(health.and_then(DestinationHealth::pace), now);
+    }
+
+    /// Whether calls have ended whose answers count for the pace.
+    pub fn has_pace(&self) -> bool {
+        !self.pace.is_empty()
+    }
+
     /// The tenants, if attempts of several are counted.
     pub fn tenants(&self) -> impl Iterator<Item = &Tenant> {
         self.content.by_tenant.tenants()
@@ -150,7 +176,7 @@ impl HealthTally {
     /// Whether nothing is counted.
     pub fn is_empty(&self) -> bool {
         let asks_to_wait = self.retry_after().is_some() || self.quota().is_some();
-        self.content.counts.is_empty() && !asks_to_wait
+        self.content.counts.is_empty() && !asks_to_wait && self.pace.is_empty()
     }
 
     /// The `Retry-After` received since the last report.
@@ -180,6 +206,7 @@ impl HealthTally {
         let is_suspicious = content.counts.failed_share() >= rules.failed_share / 2.0;
         content.retry_after.is_some()
             || content.quota.is_some()
+            || !self.pace.is_empty()
             || (has_news && is_watched)
             || (content.counts.failed() > 0 && is_suspicious)
     }
@@ -194,7 +221,10 @@ impl HealthTally {
         HealthReport {
             node: node.to_owned(),
             at: self.last_report,
-            content: std::mem::take(&mut self.content),
+            content: ReportContent {
+                pace: self.pace.take(),
+                ..std::mem::take(&mut self.content)
+            },
         }
     }
 }
@@ -213,17 +243,9 @@ fn evidence(outcome: &Outcome) -> Evidence {
 }
 
 fn failure_evidence(failure: &Failure) -> Evidence {
-    /// The destination was not called.
-    const NOT_CALLED: [FailureClass; 5] = [
-        FailureClass::BLOCKED,
-        FailureClass::PAYLOAD,
-        FailureClass::SECRET,
-        FailureClass::PANIC,
-        FailureClass::LOST,
-    ];
     if failure.counts_against_destination() {
         Evidence::Bad
-    } else if NOT_CALLED.contains(&failure.class) {
+    } else if !failure.calls_destination() {
         Evidence::None
     } else if failure.http_status.is_some() {
         Evidence::Good
@@ -233,6 +255,18 @@ fn failure_evidence(failure: &Failure) -> Evidence {
 }
 
 impl Failure {
+    /// Whether the attempt reached the destination, by its class.
+    pub(in crate::flow) fn calls_destination(&self) -> bool {
+        const NOT_CALLED: [FailureClass; 5] = [
+            FailureClass::BLOCKED,
+            FailureClass::PAYLOAD,
+            FailureClass::SECRET,
+            FailureClass::PANIC,
+            FailureClass::LOST,
+        ];
+        !NOT_CALLED.contains(&self.class)
+    }
+
     /// Whether it shows that the called system does not work: no connection, no answer in time, or
     /// status 502, 503 or 504. A failure that is about the job itself does not.
     pub fn counts_against_destination(&self) -> bool {

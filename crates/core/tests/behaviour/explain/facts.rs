@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    AppliedGate, ConcurrencyKey, Destination, DestinationHealth, FlowKey, Gate, GateDefaults,
-    GateId, GatePatch, GateScope, GateSnapshot, GateState, Gates, HealthInput, HealthRules,
-    HealthTally, HoldCommand, HoldMode, Job, JobId, JobLabel, JobSnapshot, Kind, Outcome,
-    PlaceSnapshot, SharedQuota, SharedRetryAfter, StartFacts, TargetQuota, Tenant, Timestamp,
-    WorkerName, WorkerSnapshot,
+    AppliedGate, ConcurrencyKey, Destination, DestinationHealth, Failure, FlowKey, Gate,
+    GateDefaults, GateId, GatePatch, GateScope, GateSnapshot, GateState, Gates, HealthInput,
+    HealthRules, HealthTally, HoldCommand, HoldMode, Job, JobId, JobLabel, JobSnapshot, Kind,
+    Outcome, PaceMode, PlaceSnapshot, SharedQuota, SharedRetryAfter, StartFacts, TargetQuota,
+    Tenant, Timestamp, WorkerName, WorkerSnapshot,
 };
 
 use super::{T0, at, job, steady};
@@ -115,6 +115,32 @@ pub fn scarce(remaining: &str) -> DestinationHealth {
     ended.set_quota(TargetQuota::read(&header, at(1)));
     let mut tally = HealthTally::default();
     tally.add_quota(SharedQuota::of(&ended).unwrap(), None);
+    reported(tally)
+}
+
+/// The gate of a destination whose pace is learned for all tenants.
+pub fn pace_gate(job: &Job, health: Option<DestinationHealth>) -> AppliedGate {
+    let mut defaults = GateDefaults::default();
+    defaults.destination.pace = Some(PaceMode::Learn);
+    defaults.destination.share_retry_after = Some(true);
+    let destination = job.destination.clone().unwrap();
+    let known = health.map(|health| (destination, Arc::new(health)));
+    let mut call = FlowKey::from(job);
+    call.kind = Kind::http();
+    let gates = Gates::new([], defaults).with_health(known);
+    gates.applying_to(&call).pop().unwrap()
+}
+
+/// A destination that has refused one call too many.
+pub fn refused_call() -> DestinationHealth {
+    let claim = due_job().claim(WorkerName::new("node-1").unwrap(), None, T0);
+    let failure = Failure::http(429, "slow down");
+    let outcome = Outcome::Failure {
+        failure,
+        output: None,
+    };
+    let mut tally = HealthTally::default();
+    tally.add_pace(&claim.end(outcome, at(1)), None);
     reported(tally)
 }
 

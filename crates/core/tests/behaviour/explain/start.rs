@@ -13,8 +13,8 @@ use steadfast_core::{
 use super::{
     T0, at,
     facts::{
-        after_command, applied, at_gate, behind, due_job, facts, health_gate, other, scarce,
-        unhealthy,
+        after_command, applied, at_gate, behind, due_job, facts, health_gate, other, pace_gate,
+        refused_call, scarce, unhealthy,
     },
     failed, failure, record, secs,
 };
@@ -264,6 +264,21 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
             for_tenant(gates(of_health(scarce("0")))),
         ),
         ("quota", gates(of_health(scarce("0")))),
+        (
+            "a pace that is learned",
+            gates(at_gate(pace_gate(&job, None), full)),
+        ),
+        (
+            "a pace that was found",
+            gates(at_gate(pace_gate(&job, Some(refused_call())), full)),
+        ),
+        (
+            "room at a learned pace for jobs before it",
+            behind(
+                9,
+                gates(at_gate(pace_gate(&job, None), GateState::default())),
+            ),
+        ),
         (
             "quota of which some remains",
             behind(

@@ -16,7 +16,7 @@ use crate::{
     limits,
 };
 
-/// List destinations that failed recently or are held.
+/// List destinations that failed recently, are held, or whose pace is learned.
 #[utoipa::path(
     get, path = "/destinations", tag = "Flow control", operation_id = "listDestinations",
     params(DestinationQuery),
@@ -43,10 +43,7 @@ pub async fn list(
         next_cursor: last.map(|state| state.destination.to_string()),
         destinations: found
             .iter()
-            .map(|state| DestinationBody {
-                minutes: Vec::new(),
-                ..body_of(state, &caller, app.client.now())
-            })
+            .map(|state| body_of(state, &caller, app.client.now()).without_minutes())
             .collect(),
     }))
 }
@@ -80,8 +77,8 @@ pub async fn find(
     })
 }
 
-/// Set what to do when a destination is unhealthy, and the thresholds for it. A key for one tenant
-/// sets `hold` for its own jobs.
+/// Set what to do when a destination is unhealthy, the thresholds for it, and whether its pace is
+/// learned. A key for one tenant sets `hold` and `pace` for its own jobs.
 #[utoipa::path(
     put, path = "/destinations/{key}", tag = "Flow control", operation_id = "setDestination",
     params(("key" = String, Path, description = "The origin, percent-encoded"), TenantQuery),
@@ -100,6 +97,7 @@ pub async fn set(
     let changes = GatePatch {
         hold: Some(settings.hold.flatten()),
         share_retry_after: Some(settings.share_retry_after.flatten()),
+        pace: Some(settings.pace.flatten()),
         health: Some(settings.health.flatten()),
         ..GatePatch::default()
     };
@@ -121,7 +119,7 @@ pub async fn edit(
 ) -> Answer<DestinationBody> {
     check_settings(&changes)?;
     if changes == GatePatch::default() {
-        let detail = "nothing to change: send hold, shareRetryAfter or health";
+        let detail = "nothing to change: send hold, shareRetryAfter, pace or health";
         return Err(Problem::invalid("hold", detail));
     }
     change(&app, &caller, &key, &query, &changes).await
@@ -132,6 +130,7 @@ fn check_settings(settings: &GatePatch) -> Result<(), Problem> {
     let others = GatePatch {
         hold: None,
         share_retry_after: None,
+        pace: None,
         health: None,
         ..settings.clone()
     };
@@ -140,8 +139,8 @@ fn check_settings(settings: &GatePatch) -> Result<(), Problem> {
         return Ok(());
     };
     let detail = format!(
-        "{other} is not a setting of a destination; use hold, shareRetryAfter or health, and set \
-         limits with its gate"
+        "{other} is not a setting of a destination; use hold, shareRetryAfter, pace or health, and \
+         set limits with its gate"
     );
     let status = StatusCode::UNPROCESSABLE_ENTITY;
     Err(Problem::new(status, "unknown_field", detail).at(other))
@@ -227,6 +226,8 @@ pub fn body_of(state: &DestinationState, caller: &Caller, now: Timestamp) -> Des
         tenant: state.tenant.clone(),
         hold: state.hold,
         retry_after_scope: state.retry_after_scope,
+        pace: state.pace,
+        learned: state.learned.clone(),
         rules: state.rules,
     };
     let reader = caller.tenant.as_ref();

@@ -6,7 +6,8 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use steadfast_core::{Tally, Timestamp, explain::brief};
+use steadfast_api::{LearnedPaceBody, PaceMinuteBody};
+use steadfast_core::{PaceReason, Tally, Timestamp, explain::brief};
 use steadfast_store::MinuteStats;
 
 use crate::{
@@ -258,6 +259,58 @@ pub fn throughput(buckets: &TimeBuckets, minutes: &[MinuteStats], markers: &[Mar
         markers,
     }
     .finish()
+}
+
+/// A learned number of calls at once: the most of each minute, marked where it was lowered.
+pub fn pace(buckets: &TimeBuckets, learned: &LearnedPaceBody) -> Svg {
+    let mut minutes: Vec<Option<&PaceMinuteBody>> = vec![None; buckets.count()];
+    for minute in &learned.minutes {
+        let place = buckets.index(minute.at);
+        if let Some(place) = place.and_then(|index| minutes.get_mut(index)) {
+            *place = Some(minute);
+        }
+    }
+    let known = minutes.iter().flatten();
+    let most = round_up(known.map(|minute| minute.most.into()).max().unwrap_or(0));
+    let summary = format!("currently {}", learned.calls_at_once);
+    let mut drawing = SvgBuilder::new("pace", SIZE, "Learned calls at once over time", summary);
+    grid(&mut drawing);
+    let width = buckets.width();
+    let bar = width * 0.82;
+    for (index, minute) in minutes.iter().enumerate() {
+        let Some(minute) = minute else { continue };
+        let x = index as f64 * width + (width - bar) / 2.0;
+        let height = height(minute.most.into(), most as f64);
+        let class = match minute.reason.is_some_and(PaceReason::lowers) {
+            true => "bad",
+            false => "good",
+        };
+        drawing.bar(class, (x, SIZE.1 - height), (bar, height));
+    }
+    let texts = minutes.iter().map(|minute| match minute {
+        Some(minute) => pace_text(minute),
+        None => "no calls".to_owned(),
+    });
+    Plot {
+        texts: texts.collect(),
+        labels: [short(most), String::new(), "0".to_owned()],
+        buckets,
+        drawing,
+        markers: &[],
+    }
+    .finish()
+}
+
+fn pace_text(minute: &PaceMinuteBody) -> String {
+    let at_once = match minute.least == minute.most {
+        true => format!("{} calls at once", minute.most),
+        false => format!("{} to {} calls at once", minute.least, minute.most),
+    };
+    let [refused, calls] = [minute.refused, minute.calls].map(|count| thousands(count.into()));
+    let why = minute.reason.map_or(String::new(), |reason| {
+        format!("; it changed because {}", reason.describe())
+    });
+    format!("{at_once}, {refused} of {calls} calls refused{why}")
 }
 
 /// The share of retries among attempts.

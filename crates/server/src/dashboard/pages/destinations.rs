@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::response::IntoResponse as _;
 use serde_json::json;
-use steadfast_api::{DestinationBody, TenantQuery};
+use steadfast_api::{DestinationBody, LearnedPaceBody, TenantQuery};
 use steadfast_core::{Destination, GateScope, HoldMode, Tally, Timestamp, explain::thousands};
 use steadfast_engine::{DestinationFilter, DestinationState};
 use steadfast_store::{JobFilter, MinuteStats};
@@ -31,11 +31,19 @@ struct DestinationsPage {
     shown: Option<DestinationRow>,
     /// The outcomes of recent attempts, if some failed.
     chart: Option<Svg>,
+    /// Learned paces, drawn over the last hour.
+    paces: Vec<PaceView>,
     /// A hold is for the jobs of all tenants.
     may_hold: bool,
     /// The form of a hold. One that was refused holds what was entered.
     form: Fields,
     error: Option<String>,
+}
+
+struct PaceView {
+    title: String,
+    sentence: String,
+    chart: Option<Svg>,
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
@@ -63,6 +71,10 @@ async fn page_with(viewer: &Viewer, refused: Option<(Fields, String)>) -> PageRe
         }
         None => None,
     };
+    let paces = shown.iter().flat_map(|shown| &shown.body.learned);
+    let paces = paces
+        .map(|learned| pace_view(learned, layout.now))
+        .collect();
     let charted = shown.as_ref().map(|shown| &shown.body);
     let charted = charted.filter(|body| !body.minutes.is_empty());
     let (form, error) = refused.unzip();
@@ -70,6 +82,7 @@ async fn page_with(viewer: &Viewer, refused: Option<(Fields, String)>) -> PageRe
         form: form.unwrap_or_default(),
         error,
         chart: charted.map(|body| outcome_chart(body, layout.now)),
+        paces,
         list: List::first(found, most, |state| row(&state)),
         shown,
         may_hold: layout.may_write && tenant.is_none(),
@@ -94,6 +107,18 @@ fn outcome_chart(body: &DestinationBody, now: Timestamp) -> Svg {
     let minutes: Vec<MinuteStats> = minutes.collect();
     let buckets = TimeBuckets::new(now, limits::CHART_HOUR);
     series::throughput(&buckets, &minutes, &incident_markers(body, now))
+}
+
+fn pace_view(learned: &LearnedPaceBody, now: Timestamp) -> PaceView {
+    let buckets = TimeBuckets::new(now, limits::CHART_HOUR);
+    PaceView {
+        title: match &learned.tenant {
+            Some(tenant) => format!("Learned pace of tenant {tenant}"),
+            None => "Learned pace".to_owned(),
+        },
+        sentence: learned.sentence.clone(),
+        chart: (!learned.minutes.is_empty()).then(|| series::pace(&buckets, learned)),
+    }
 }
 
 /// Calls the API's own functions, so that the same rules hold.

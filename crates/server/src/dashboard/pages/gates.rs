@@ -4,7 +4,9 @@ use askama::Template;
 use axum::response::IntoResponse as _;
 use serde_json::{Map, Value, json};
 use steadfast_api::{GateBody, TenantQuery};
-use steadfast_core::{Gate, GatePatch, GateScope, HoldMode, Rate, Tenant, Timestamp, duration};
+use steadfast_core::{
+    Gate, GatePatch, GateScope, HoldMode, PaceMode, Rate, Tenant, Timestamp, duration,
+};
 
 use crate::{
     api::flow::gates::{self, GatePath},
@@ -27,6 +29,7 @@ struct GatesPage {
     error: Option<String>,
     scopes: &'static [GateScope],
     modes: &'static [HoldMode],
+    paces: &'static [PaceMode],
 }
 
 impl GatesPage {
@@ -84,6 +87,7 @@ async fn page_with(viewer: &Viewer, refused: Option<(Fields, String)>) -> PageRe
         error,
         scopes: GateScope::ALL,
         modes: HoldMode::ALL,
+        paces: PaceMode::ALL,
         layout,
     })
 }
@@ -129,6 +133,7 @@ fn form_of(gate: &Gate, now: Timestamp) -> Fields {
         ("retryShare", text(limits.retry_share.map(|it| it.get()))),
         ("weight", text(limits.weight.map(|it| it.get()))),
         ("hold", text(limits.hold)),
+        ("pace", text(limits.pace)),
         ("ordered", text(limits.ordered.then_some(1))),
         ("paused", text(pause.map(|_| 1))),
         ("reason", text(pause.and_then(|it| it.reason.as_ref()))),
@@ -181,7 +186,9 @@ fn changes(form: &Fields) -> Result<GatePatch, Problem> {
     }
     let rate = form.get("rate").map(str::parse::<Rate>).transpose()?;
     fields.insert("rate".to_owned(), json!(rate));
-    fields.insert("hold".to_owned(), json!(form.get("hold")));
+    for name in ["hold", "pace"] {
+        fields.insert(name.to_owned(), json!(form.get(name)));
+    }
     let ordered = form.get("ordered").map(|_| true);
     fields.insert("ordered".to_owned(), json!(ordered));
     let paused = form.get("paused").map(|_| form.json(&["reason", "until"]));

@@ -76,6 +76,7 @@ async fn settings_of_a_destination_are_those_of_its_gate() {
     assert_eq!(http.get(gate).await.is(200)["maxRunning"], 5);
     for (body, field) in [
         (json!({"hold": "maybe"}), "hold"),
+        (json!({"pace": "fast"}), "pace"),
         (json!({"health": {"minJobs": 0}}), "health.minJobs"),
         (json!({"health": {"minJob": 1}}), "health.minJob"),
         (json!({"hold": "auto", "maxRunning": 1}), "maxRunning"),
@@ -239,4 +240,42 @@ async fn gates_and_destinations_of_one_tenant_name_it() {
     assert_eq!(tenants, [&Value::Null, &json!("acme")]);
     let page = http.get("/destinations").await.body;
     assert_eq!(page.matches("only for tenant acme").count(), 1);
+}
+
+#[tokio::test]
+async fn a_pace_is_learned_if_a_destination_says_so() {
+    let server = Server::start().await;
+    let http = &server.http;
+    assert_eq!(http.get(PARTNER).await.is(200)["pace"], "off");
+    let set = http.patch(PARTNER, json!({"pace": "learn"})).await.is(200);
+    assert_eq!(
+        (&set["pace"], &set["hold"]),
+        (&json!("learn"), &json!("auto"))
+    );
+    let gate = "/api/v1/gates/destination/https%3A%2F%2Fapi.example.com";
+    assert_eq!(http.get(gate).await.is(200)["pace"], "learn");
+    // Nothing is known: four at once, and the fifth says why it waits.
+    let mut last = Value::Null;
+    for _ in 0..5 {
+        let job = json!({"kind": "mail", "destination": "https://api.example.com"});
+        last = http.post("/api/v1/jobs", job).await.is(201)["id"].clone();
+    }
+    let claim = json!({"worker": "w", "kinds": ["mail"], "max": 9});
+    let claimed = http.post("/api/v1/claims", claim).await.is(200);
+    assert_eq!(claimed["claims"].as_array().unwrap().len(), 4);
+    let explain = format!("/api/v1/jobs/{}/explain", last.as_str().unwrap());
+    let explained = http.get(&explain).await.is(200);
+    let blocker = &explained["blockers"][0];
+    assert_eq!(blocker["kind"], "pace");
+    assert_eq!(
+        blocker["sentence"],
+        "Destination https://api.example.com of tenant default: 4 calls at once are allowed while \
+         its pace is learned, 4 running."
+    );
+    let queue = http
+        .patch("/api/v1/gates/queue/mail", json!({"pace": "learn"}))
+        .await;
+    queue.is_problem(422, "invalid", Some("pace"));
+    let off = http.patch(PARTNER, json!({"pace": null})).await.is(200);
+    assert_eq!(off["pace"], "off");
 }
