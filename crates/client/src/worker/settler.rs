@@ -340,7 +340,10 @@ mod tests {
     use super::*;
     use crate::{
         error::ErrorKind,
-        worker::held::tests::{held_claim, log_lines},
+        worker::{
+            handlers::HandlerOutput,
+            held::tests::{held_claim, log_lines},
+        },
     };
 
     fn settler() -> Settler {
@@ -357,7 +360,11 @@ mod tests {
     fn add_logged_success(settler: &Settler, number: u128, text: &str) -> Arc<HeldClaim> {
         let held = held_claim(number);
         log_lines(&held, text);
-        settler.add(&held, outcome::of_result(&held, Ok(Ok(None))).unwrap());
+        let nothing = HandlerOutput {
+            answer: None,
+            result: None,
+        };
+        settler.add(&held, outcome::of_result(&held, Ok(Ok(nothing))).unwrap());
         held
     }
 

@@ -10,7 +10,6 @@ mod pace;
 mod questions;
 mod quotas;
 mod responses;
-#[expect(dead_code, reason = "the tests of the API use the rest")]
 mod target;
 mod tls;
 mod webhooks;
