@@ -251,8 +251,10 @@ async fn gates_are_limited_for_a_tenant_and_for_all_tenants_but_the_operator_can
     let fill = async |tenant: &str, count: usize| {
         for number in 0..count {
             let id = gate(Some(tenant), GateScope::Queue, &format!("q{number}"));
-            let mut limits = GateLimits::default();
-            limits.ordered = true;
+            let limits = GateLimits {
+                ordered: true,
+                ..GateLimits::default()
+            };
             let document = Document {
                 kind: DocumentKind::Gate,
                 id: format!("queue {tenant} q{number}"),
