@@ -207,6 +207,7 @@ async fn a_failed_attempt_is_explained_and_its_dead_letter_requeued() {
             id: held.id.to_string(),
             fence: held.fence,
             outcome: SettlementOutcome::Succeed,
+            answer: None,
             result: None,
             failure: None,
             on_success: Vec::new(),
