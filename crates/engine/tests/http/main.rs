@@ -9,7 +9,6 @@ mod jobs;
 mod pace;
 mod quotas;
 mod responses;
-#[expect(dead_code, reason = "the tests of the API use the rest")]
 mod target;
 mod tls;
 mod webhooks;
