@@ -386,7 +386,7 @@ func (p ListDestinationsParams) values() url.Values {
 	return v
 }
 
-// ListDestinations: List destinations that failed recently or are held.
+// ListDestinations: List destinations that failed recently, are held, or whose pace is learned.
 func (c *Client) ListDestinations(ctx context.Context, params ListDestinationsParams) (*DestinationList, error) {
 	answer := new(DestinationList)
 	err := c.Call(ctx, "GET", "/destinations", params.values(), nil, answer)
@@ -435,8 +435,8 @@ func (p SetDestinationParams) values() url.Values {
 	return v
 }
 
-// SetDestination: Set what to do when a destination is unhealthy, and the thresholds for it. A key
-// for one tenant sets `hold` for its own jobs.
+// SetDestination: Set what to do when a destination is unhealthy, the thresholds for it, and
+// whether its pace is learned. A key for one tenant sets `hold` and `pace` for its own jobs.
 func (c *Client) SetDestination(ctx context.Context, key string, params SetDestinationParams, request SetDestinationRequest) (*Destination, error) {
 	answer := new(Destination)
 	err := c.Call(ctx, "PUT", "/destinations/"+url.PathEscape(key), params.values(), request, answer)

@@ -339,6 +339,7 @@ const (
 	BlockerKindHeld             BlockerKind = "held"
 	BlockerKindRetryAfter       BlockerKind = "retry_after"
 	BlockerKindQuota            BlockerKind = "quota"
+	BlockerKindPace             BlockerKind = "pace"
 	BlockerKindRamping          BlockerKind = "ramping"
 	BlockerKindMaxRunning       BlockerKind = "max_running"
 	BlockerKindRate             BlockerKind = "rate"
@@ -950,10 +951,14 @@ type Destination struct {
 	HoldsJobs *bool `json:"holdsJobs,omitzero"`
 	// The current incident.
 	Incident *Incident `json:"incident,omitzero"`
+	// What was learned: for all tenants, or for single tenants. Empty before the first calls.
+	Learned []LearnedPace `json:"learned,omitzero"`
 	// Outcomes per minute for recent minutes with failures, oldest first, up to an hour. Not in lists.
 	Minutes []DestinationMinute `json:"minutes,omitzero"`
 	// Earliest start of the next probe, if one is pending.
 	NextProbeAt time.Time `json:"nextProbeAt,omitzero"`
+	// Whether the number of calls at once is learned.
+	Pace PaceMode `json:"pace"`
 	// Past incidents, newest first.
 	PastIncidents []Incident `json:"pastIncidents"`
 	// What the destination says remains of its own limits, if at most half of it does; starts are
@@ -978,9 +983,9 @@ type DestinationForecast struct {
 	Destination string `json:"destination"`
 }
 
-// DestinationList: Destinations that failed recently or are held.
+// DestinationList: Destinations that failed recently, are held, or whose pace is learned.
 type DestinationList struct {
-	// By name. Destinations without recent failures are not listed.
+	// By name. Other destinations are not listed.
 	Destinations []Destination `json:"destinations"`
 	// Cursor for the next page, sent as `after`; null at the end of the list.
 	NextCursor string `json:"nextCursor,omitzero"`
@@ -1392,6 +1397,8 @@ type GateSettings struct {
 	MaxWaiting *int `json:"maxWaiting,omitzero"`
 	// Whether jobs run one at a time in creation order; absent means false.
 	Ordered *bool `json:"ordered,omitzero"`
+	// Whether the number of calls at once to the destination is learned.
+	Pace PaceMode `json:"pace,omitzero"`
 	// The pause, if any.
 	Paused *Pause `json:"paused,omitzero"`
 	// Rate limit for starts.
@@ -1789,6 +1796,23 @@ type LaneStats struct {
 	Tenant string `json:"tenant"`
 }
 
+// LearnedPace: The learned number of calls at once to a destination.
+type LearnedPace struct {
+	// Number of calls that may run at once now.
+	CallsAtOnce int `json:"callsAtOnce"`
+	// Whether this is what the destination takes, because more calls at once were refused or slower.
+	// If false, more are still tried.
+	Found bool `json:"found"`
+	// The last change, if there was one.
+	LastChange *PaceChange `json:"lastChange,omitzero"`
+	// The last minutes in which calls ended, oldest first, up to an hour. Not in lists.
+	Minutes []PaceMinute `json:"minutes,omitzero"`
+	// The same as a sentence, with the last change.
+	Sentence string `json:"sentence"`
+	// The tenant whose calls it was learned from and limits; null if it is for all tenants.
+	Tenant string `json:"tenant,omitzero"`
+}
+
 // Lease: A lease that was renewed.
 type Lease struct {
 	// Whether a cancel was requested: stop, and report `fail` or `succeed`.
@@ -1998,6 +2022,54 @@ const (
 	OverlapPolicyAllow    OverlapPolicy = "allow"
 	OverlapPolicyQueueOne OverlapPolicy = "queueOne"
 	OverlapPolicyReplace  OverlapPolicy = "replace"
+)
+
+// PaceChange: A change of a learned pace.
+type PaceChange struct {
+	// When it changed.
+	At time.Time `json:"at"`
+	// Calls at once before.
+	From int `json:"from"`
+	// Why it changed.
+	Reason PaceReason `json:"reason"`
+	// Calls at once afterwards, within a second if it grows.
+	To int `json:"to"`
+}
+
+// PaceMinute: A learned pace within one minute.
+type PaceMinute struct {
+	// Start of the minute.
+	At time.Time `json:"at"`
+	// Calls that ended.
+	Calls int `json:"calls"`
+	// The fewest calls at once that were allowed.
+	Least int `json:"least"`
+	// The most calls at once that were allowed.
+	Most int `json:"most"`
+	// Why it changed, if it did; a reason that lowered it comes before others.
+	Reason PaceReason `json:"reason,omitzero"`
+	// Calls that were refused with status 429 or 503.
+	Refused int `json:"refused"`
+}
+
+// PaceMode is one of a few words.
+type PaceMode string
+
+const (
+	PaceModeLearn PaceMode = "learn"
+	PaceModeOff   PaceMode = "off"
+)
+
+// PaceReason is one of a few words.
+type PaceReason string
+
+const (
+	PaceReasonGrown    PaceReason = "grown"
+	PaceReasonProbe    PaceReason = "probe"
+	PaceReasonFound    PaceReason = "found"
+	PaceReasonRefused  PaceReason = "refused"
+	PaceReasonSlower   PaceReason = "slower"
+	PaceReasonTimedOut PaceReason = "timed_out"
 )
 
 // Pause: A pause of a gate.
@@ -2436,6 +2508,9 @@ type SetDestinationRequest struct {
 	Health *HealthRules `json:"health,omitzero"`
 	// What to do when the destination is unhealthy; `auto` by default.
 	Hold HoldMode `json:"hold,omitzero"`
+	// `learn` to find the number of calls at once from the destination's answers; `off` by default.
+	// Gates hold all the same. A tenant can set it for its own jobs.
+	Pace PaceMode `json:"pace,omitzero"`
 	// Whether a `Retry-After` applies to all tenants (true) or only to the job that received it
 	// (false). By default it applies to the tenant that received it, and to all tenants if calls of
 	// two tenants received one within a minute. A tenant can set it for its own jobs.
@@ -2457,6 +2532,9 @@ type SetGateRequest struct {
 	// Whether jobs run one at a time in creation order; a retrying job holds back later jobs. Only for
 	// scope `key`.
 	Ordered *bool `json:"ordered,omitzero"`
+	// `learn` to find the number of calls at once from answers; `off` by default. Only for scope
+	// `destination`.
+	Pace PaceMode `json:"pace,omitzero"`
 	// `true` or an object to pause the gate, `false` to resume it.
 	Paused PauseRequest `json:"paused,omitzero"`
 	// Rate limit for starts over all nodes; null for no limit.

@@ -274,7 +274,7 @@ export interface Blocker {
   until?: string | null | undefined;
 }
 
-export type BlockerKind = "state" | "expired" | "run_at" | "endpoint_disabled" | "runs_after" | "paused" | "held" | "retry_after" | "quota" | "ramping" | "max_running" | "rate" | "retry_share" | "ordered" | "no_worker" | "no_slot" | "behind";
+export type BlockerKind = "state" | "expired" | "run_at" | "endpoint_disabled" | "runs_after" | "paused" | "held" | "retry_after" | "quota" | "pace" | "ramping" | "max_running" | "rate" | "retry_share" | "ordered" | "no_worker" | "no_slot" | "behind";
 
 export type BodyFormat = "standard" | "slack" | "cloudevents";
 
@@ -906,6 +906,8 @@ export interface Destination {
   holdsJobs?: boolean | undefined;
   /** The current incident. */
   incident?: Incident | null | undefined;
+  /** What was learned: for all tenants, or for single tenants. Empty before the first calls. */
+  learned?: LearnedPace[] | undefined;
   /**
    * Outcomes per minute for recent minutes with failures, oldest first, up to an hour. Not in
    * lists.
@@ -913,6 +915,8 @@ export interface Destination {
   minutes?: DestinationMinute[] | undefined;
   /** Earliest start of the next probe, if one is pending. */
   nextProbeAt?: string | null | undefined;
+  /** Whether the number of calls at once is learned. */
+  pace: PaceMode;
   /** Past incidents, newest first. */
   pastIncidents: Incident[];
   /**
@@ -938,9 +942,9 @@ export type DestinationForecast = ForecastSeries & {
   destination: string;
 };
 
-/** Destinations that failed recently or are held. */
+/** Destinations that failed recently, are held, or whose pace is learned. */
 export interface DestinationList {
-  /** By name. Destinations without recent failures are not listed. */
+  /** By name. Other destinations are not listed. */
   destinations: Destination[];
   /** Cursor for the next page, sent as `after`; null at the end of the list. */
   nextCursor?: string | null | undefined;
@@ -1297,6 +1301,8 @@ export interface GateSettings {
   maxWaiting?: number | null | undefined;
   /** Whether jobs run one at a time in creation order; absent means false. */
   ordered?: boolean | null | undefined;
+  /** Whether the number of calls at once to the destination is learned. */
+  pace?: PaceMode | null | undefined;
   /** The pause, if any. */
   paused?: Pause | null | undefined;
   /** Rate limit for starts. */
@@ -1664,6 +1670,25 @@ export type LaneStats = Counts & {
   tenant: string;
 };
 
+/** The learned number of calls at once to a destination. */
+export interface LearnedPace {
+  /** Number of calls that may run at once now. */
+  callsAtOnce: number;
+  /**
+   * Whether this is what the destination takes, because more calls at once were refused or slower.
+   * If false, more are still tried.
+   */
+  found: boolean;
+  /** The last change, if there was one. */
+  lastChange?: PaceChange | null | undefined;
+  /** The last minutes in which calls ended, oldest first, up to an hour. Not in lists. */
+  minutes?: PaceMinute[] | undefined;
+  /** The same as a sentence, with the last change. */
+  sentence: string;
+  /** The tenant whose calls it was learned from and limits; null if it is for all tenants. */
+  tenant?: string | null | undefined;
+}
+
 /** A lease that was renewed. */
 export interface Lease {
   /** Whether a cancel was requested: stop, and report `fail` or `succeed`. */
@@ -1851,6 +1876,38 @@ export interface OperationOutcomes {
 
 /** What happens to a tick while the last run is unfinished, its retries included. */
 export type OverlapPolicy = "skip" | "allow" | "queueOne" | "replace";
+
+/** A change of a learned pace. */
+export interface PaceChange {
+  /** When it changed. */
+  at: string;
+  /** Calls at once before. */
+  from: number;
+  /** Why it changed. */
+  reason: PaceReason;
+  /** Calls at once afterwards, within a second if it grows. */
+  to: number;
+}
+
+/** A learned pace within one minute. */
+export interface PaceMinute {
+  /** Start of the minute. */
+  at: string;
+  /** Calls that ended. */
+  calls: number;
+  /** The fewest calls at once that were allowed. */
+  least: number;
+  /** The most calls at once that were allowed. */
+  most: number;
+  /** Why it changed, if it did; a reason that lowered it comes before others. */
+  reason?: PaceReason | null | undefined;
+  /** Calls that were refused with status 429 or 503. */
+  refused: number;
+}
+
+export type PaceMode = "learn" | "off";
+
+export type PaceReason = "grown" | "probe" | "found" | "refused" | "slower" | "timed_out";
 
 /** A pause of a gate. */
 export interface Pause {
@@ -2289,6 +2346,11 @@ export interface SetDestinationRequest {
   /** What to do when the destination is unhealthy; `auto` by default. */
   hold?: HoldMode | null | undefined;
   /**
+   * `learn` to find the number of calls at once from the destination's answers; `off` by default.
+   * Gates hold all the same. A tenant can set it for its own jobs.
+   */
+  pace?: PaceMode | null | undefined;
+  /**
    * Whether a `Retry-After` applies to all tenants (true) or only to the job that received it
    * (false). By default it applies to the tenant that received it, and to all tenants if calls of
    * two tenants received one within a minute. A tenant can set it for its own jobs.
@@ -2317,6 +2379,11 @@ export interface SetGateRequest {
    * for scope `key`.
    */
   ordered?: boolean | null | undefined;
+  /**
+   * `learn` to find the number of calls at once from answers; `off` by default. Only for scope
+   * `destination`.
+   */
+  pace?: PaceMode | null | undefined;
   /** `true` or an object to pause the gate, `false` to resume it. */
   paused?: PauseRequest | null | undefined;
   /** Rate limit for starts over all nodes; null for no limit. */
@@ -2895,7 +2962,7 @@ export interface Operations {
     };
     answer: Job;
   };
-  /** List destinations that failed recently or are held. */
+  /** List destinations that failed recently, are held, or whose pace is learned. */
   listDestinations: {
     query?: {
       /**
@@ -2925,8 +2992,8 @@ export interface Operations {
     answer: Destination;
   };
   /**
-   * Set what to do when a destination is unhealthy, and the thresholds for it. A key for one tenant
-   * sets `hold` for its own jobs.
+   * Set what to do when a destination is unhealthy, the thresholds for it, and whether its pace is
+   * learned. A key for one tenant sets `hold` and `pace` for its own jobs.
    */
   setDestination: {
     path: {

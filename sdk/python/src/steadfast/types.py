@@ -327,6 +327,7 @@ BlockerKind: TypeAlias = Literal[
     "held",
     "retry_after",
     "quota",
+    "pace",
     "ramping",
     "max_running",
     "rate",
@@ -963,12 +964,16 @@ class Destination(TypedDict):
     """
     incident: NotRequired[Incident | None]
     """The current incident."""
+    learned: NotRequired[list[LearnedPace]]
+    """What was learned: for all tenants, or for single tenants. Empty before the first calls."""
     minutes: NotRequired[list[DestinationMinute]]
     """Outcomes per minute for recent minutes with failures, oldest first, up to an hour. Not in
     lists.
     """
     nextProbeAt: NotRequired[str | None]
     """Earliest start of the next probe, if one is pending."""
+    pace: PaceMode
+    """Whether the number of calls at once is learned."""
     pastIncidents: list[Incident]
     """Past incidents, newest first."""
     quota: NotRequired[TargetQuota | None]
@@ -1012,10 +1017,10 @@ class DestinationForecast(ForecastSeries):
 
 
 class DestinationList(TypedDict):
-    """Destinations that failed recently or are held."""
+    """Destinations that failed recently, are held, or whose pace is learned."""
 
     destinations: list[Destination]
-    """By name. Destinations without recent failures are not listed."""
+    """By name. Other destinations are not listed."""
     nextCursor: NotRequired[str | None]
     """Cursor for the next page, sent as `after`; null at the end of the list."""
 
@@ -1323,6 +1328,8 @@ class GateSettings(TypedDict):
     """Maximum number of waiting jobs of the queue or tenant."""
     ordered: NotRequired[bool | None]
     """Whether jobs run one at a time in creation order; absent means false."""
+    pace: NotRequired[PaceMode | None]
+    """Whether the number of calls at once to the destination is learned."""
     paused: NotRequired[Pause | None]
     """The pause, if any."""
     rate: NotRequired[Rate | None]
@@ -1766,6 +1773,25 @@ class LaneStats(Counts):
     """The tenant."""
 
 
+class LearnedPace(TypedDict):
+    """The learned number of calls at once to a destination."""
+
+    callsAtOnce: int
+    """Number of calls that may run at once now."""
+    found: bool
+    """Whether this is what the destination takes, because more calls at once were refused or
+    slower. If false, more are still tried.
+    """
+    lastChange: NotRequired[PaceChange | None]
+    """The last change, if there was one."""
+    minutes: NotRequired[list[PaceMinute]]
+    """The last minutes in which calls ended, oldest first, up to an hour. Not in lists."""
+    sentence: str
+    """The same as a sentence, with the last change."""
+    tenant: NotRequired[str | None]
+    """The tenant whose calls it was learned from and limits; null if it is for all tenants."""
+
+
 class Lease(TypedDict):
     """A lease that was renewed."""
 
@@ -1982,6 +2008,34 @@ class OperationOutcomes(TypedDict):
 
 OverlapPolicy: TypeAlias = Literal["skip", "allow", "queueOne", "replace"]
 """What happens to a tick while the last run is unfinished, its retries included."""
+
+PaceChange = TypedDict(
+    "PaceChange", {"at": "str", "from": "int", "reason": "PaceReason", "to": "int"}
+)
+"""A change of a learned pace."""
+
+
+class PaceMinute(TypedDict):
+    """A learned pace within one minute."""
+
+    at: str
+    """Start of the minute."""
+    calls: int
+    """Calls that ended."""
+    least: int
+    """The fewest calls at once that were allowed."""
+    most: int
+    """The most calls at once that were allowed."""
+    reason: NotRequired[PaceReason | None]
+    """Why it changed, if it did; a reason that lowered it comes before others."""
+    refused: int
+    """Calls that were refused with status 429 or 503."""
+
+
+PaceMode: TypeAlias = Literal["learn", "off"]
+
+
+PaceReason: TypeAlias = Literal["grown", "probe", "found", "refused", "slower", "timed_out"]
 
 
 class Pause(TypedDict):
@@ -2448,6 +2502,10 @@ class SetDestinationRequest(TypedDict):
     """Thresholds for an unhealthy destination."""
     hold: NotRequired[HoldMode | None]
     """What to do when the destination is unhealthy; `auto` by default."""
+    pace: NotRequired[PaceMode | None]
+    """`learn` to find the number of calls at once from the destination's answers; `off` by
+    default. Gates hold all the same. A tenant can set it for its own jobs.
+    """
     shareRetryAfter: NotRequired[bool | None]
     """Whether a `Retry-After` applies to all tenants (true) or only to the job that received it
     (false). By default it applies to the tenant that received it, and to all tenants if calls
@@ -2473,6 +2531,10 @@ class SetGateRequest(TypedDict):
     ordered: NotRequired[bool | None]
     """Whether jobs run one at a time in creation order; a retrying job holds back later jobs.
     Only for scope `key`.
+    """
+    pace: NotRequired[PaceMode | None]
+    """`learn` to find the number of calls at once from answers; `off` by default. Only for
+    scope `destination`.
     """
     paused: NotRequired[PauseRequest | None]
     """`true` or an object to pause the gate, `false` to resume it."""

@@ -62,11 +62,19 @@ pub async fn a_learned_pace_that_is_shared_is_divided_between_tenants(f: Fixture
         share_retry_after: Some(true),
         ..GateLimits::default()
     };
-    let claims = claim(&f, &learned(shared, None), 10).await.claims;
-    assert_eq!(
-        by_tenant(&claims),
-        [("loud".into(), 2), ("quiet".into(), 2)]
-    );
+    let gates = learned(shared, None);
+    // One tenant may get all of a claim; the other comes first in the next.
+    let mut started = Vec::new();
+    for _ in 0..2 {
+        let claims = claim(&f, &gates, 10).await.claims;
+        assert_eq!(claims.len(), 4);
+        for claim in claims {
+            started.push(claim.job().tenant.clone());
+            f.end(claim, success()).await;
+        }
+    }
+    let of_quiet = started.iter().filter(|of| **of == tenant("quiet"));
+    assert_eq!(of_quiet.count(), 3, "{started:?}");
 }
 
 pub async fn the_learned_pace_of_one_tenant_closes_no_gate_of_another(f: Fixture) {

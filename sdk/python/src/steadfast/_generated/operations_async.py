@@ -297,7 +297,7 @@ class AsyncOperations:
         limit: int | None = None,
         after: str | None = None,
     ) -> types.DestinationList:
-        """List destinations that failed recently or are held."""
+        """List destinations that failed recently, are held, or whose pace is learned."""
         return cast(
             "types.DestinationList",
             await self.request(
@@ -321,8 +321,8 @@ class AsyncOperations:
     async def set_destination(
         self, key: str, body: types.SetDestinationRequest, *, tenant: types.Name | None = None
     ) -> types.Destination:
-        """Set what to do when a destination is unhealthy, and the thresholds for it. A key for
-        one tenant sets `hold` for its own jobs.
+        """Set what to do when a destination is unhealthy, the thresholds for it, and whether
+        its pace is learned. A key for one tenant sets `hold` and `pace` for its own jobs.
         """
         return cast(
             "types.Destination",

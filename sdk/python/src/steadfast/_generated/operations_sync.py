@@ -292,7 +292,7 @@ class Operations:
         limit: int | None = None,
         after: str | None = None,
     ) -> types.DestinationList:
-        """List destinations that failed recently or are held."""
+        """List destinations that failed recently, are held, or whose pace is learned."""
         return cast(
             "types.DestinationList",
             self.request(
@@ -314,8 +314,8 @@ class Operations:
     def set_destination(
         self, key: str, body: types.SetDestinationRequest, *, tenant: types.Name | None = None
     ) -> types.Destination:
-        """Set what to do when a destination is unhealthy, and the thresholds for it. A key for
-        one tenant sets `hold` for its own jobs.
+        """Set what to do when a destination is unhealthy, the thresholds for it, and whether
+        its pace is learned. A key for one tenant sets `hold` and `pace` for its own jobs.
         """
         return cast(
             "types.Destination",
