@@ -2,7 +2,6 @@
 
 mod alerts;
 mod batches;
-pub(crate) mod certificates;
 mod commands;
 mod create;
 mod destinations;

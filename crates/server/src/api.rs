@@ -123,11 +123,7 @@ impl Routes {
             .routes(routes!(alerts::acknowledge))
             .routes(routes!(alerts::silence))
             .with(endpoint_routes)
-            .routes(routes!(policies::preview))
-            .routes(routes!(policies::replay))
-            .routes(routes!(policies::certify))
-            .routes(routes!(certificates::list))
-            .routes(routes!(certificates::keep, certificates::delete))
+            .with(policy_routes)
             .with(access_routes)
             .routes(routes!(logs::read))
             .routes(routes!(events::events))
@@ -155,6 +151,15 @@ fn batch_routes(routes: Routes) -> Routes {
         .routes(routes!(batches::read))
         .routes(routes!(batches::jobs, batches::add))
         .routes(routes!(batches::close))
+}
+
+fn policy_routes(routes: Routes) -> Routes {
+    routes
+        .routes(routes!(policies::preview))
+        .routes(routes!(policies::replay))
+        .routes(routes!(policies::certify))
+        .routes(routes!(certificates::list))
+        .routes(routes!(certificates::keep, certificates::delete))
 }
 
 fn access_routes(routes: Routes) -> Routes {

@@ -214,6 +214,66 @@ func (c *Client) AddBatchJobs(ctx context.Context, id string, request CreateJobs
 	return answer, err
 }
 
+// ListCertificatesParams is the query of [Client.ListCertificates]; what is left empty is not sent.
+type ListCertificatesParams struct {
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
+	Tenant string
+	// Maximum number of results, up to 500 (the default).
+	Limit int
+	// The `nextCursor` of the previous page.
+	After string
+}
+
+func (p ListCertificatesParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	addInt(v, "limit", p.Limit)
+	addText(v, "after", string(p.After))
+	return v
+}
+
+// ListCertificates: List kept certificates by tenant and name.
+func (c *Client) ListCertificates(ctx context.Context, params ListCertificatesParams) (*KeptCertificateList, error) {
+	answer := new(KeptCertificateList)
+	err := c.Call(ctx, "GET", "/certificates", params.values(), nil, answer)
+	return answer, err
+}
+
+// AllCertificates is every item of [Client.ListCertificates], page by page.
+func (c *Client) AllCertificates(ctx context.Context, params ListCertificatesParams) iter.Seq2[KeptCertificate, error] {
+	return pages(func(after string) ([]KeptCertificate, string, error) {
+		if after != "" {
+			params.After = after
+		}
+		page, err := c.ListCertificates(ctx, params)
+		return page.Certificates, page.NextCursor, err
+	})
+}
+
+// KeepCertificate: Compute a certificate and keep it.
+func (c *Client) KeepCertificate(ctx context.Context, name string, request CertifyPolicyRequest) (*KeptCertificate, error) {
+	answer := new(KeptCertificate)
+	err := c.Call(ctx, "PUT", "/certificates/"+url.PathEscape(name), nil, request, answer)
+	return answer, err
+}
+
+// DeleteCertificateParams is the query of [Client.DeleteCertificate]; what is left empty is not sent.
+type DeleteCertificateParams struct {
+	// Only this tenant. Requires a key for all tenants; other keys always use their own tenant.
+	Tenant string
+}
+
+func (p DeleteCertificateParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	return v
+}
+
+// DeleteCertificate: Delete a kept certificate.
+func (c *Client) DeleteCertificate(ctx context.Context, name string, params DeleteCertificateParams) error {
+	return c.Call(ctx, "DELETE", "/certificates/"+url.PathEscape(name), params.values(), nil, nil)
+}
+
 // ClaimJobs: Claim due jobs, with a long poll if none is due.
 func (c *Client) ClaimJobs(ctx context.Context, request ClaimJobsRequest) (*ClaimList, error) {
 	answer := new(ClaimList)

@@ -90,6 +90,7 @@ const (
 	AlertRuleRegressed   AlertRule = "regressed"
 	AlertRuleStorm       AlertRule = "storm"
 	AlertRuleCertificate AlertRule = "certificate"
+	AlertRuleFragile     AlertRule = "fragile"
 )
 
 // AlertStatus is one of a few words.
@@ -114,11 +115,12 @@ const (
 type AlertUnit string
 
 const (
-	AlertUnitJobs    AlertUnit = "jobs"
-	AlertUnitShare   AlertUnit = "share"
-	AlertUnitSeconds AlertUnit = "seconds"
-	AlertUnitCauses  AlertUnit = "causes"
-	AlertUnitNodes   AlertUnit = "nodes"
+	AlertUnitJobs         AlertUnit = "jobs"
+	AlertUnitShare        AlertUnit = "share"
+	AlertUnitSeconds      AlertUnit = "seconds"
+	AlertUnitCauses       AlertUnit = "causes"
+	AlertUnitNodes        AlertUnit = "nodes"
+	AlertUnitCertificates AlertUnit = "certificates"
 )
 
 // AnswerPattern: Responses with one meaning. `notDone` is compared first, and is status 404 and 410
@@ -1734,6 +1736,34 @@ type JobList struct {
 	Jobs []Job `json:"jobs"`
 	// Cursor for the next page, sent as `after`; null at the end of the list. A page may contain fewer
 	// jobs than `limit`, even none, and still have a next page.
+	NextCursor string `json:"nextCursor,omitzero"`
+}
+
+// KeptCertificate: A certificate that a node computes again every hour.
+type KeptCertificate struct {
+	// The latest certificate.
+	Certificate PolicyCertificate `json:"certificate"`
+	// When a node last began to compute it.
+	CheckedAt time.Time `json:"checkedAt"`
+	// When that was computed.
+	ComputedAt time.Time `json:"computedAt"`
+	// When it was first kept.
+	CreatedAt time.Time `json:"createdAt"`
+	// Its name, unique within the tenant.
+	Name string `json:"name"`
+	// Why it could not be computed then; null if it could.
+	Problem string `json:"problem,omitzero"`
+	// The settings that it is computed for.
+	Settings CertifyPolicyRequest `json:"settings"`
+	// Tenant whose jobs are measured.
+	Tenant string `json:"tenant"`
+}
+
+// KeptCertificateList: Kept certificates, by tenant and name.
+type KeptCertificateList struct {
+	// The certificates.
+	Certificates []KeptCertificate `json:"certificates"`
+	// Pass as `after` to get the next page; null on the last page.
 	NextCursor string `json:"nextCursor,omitzero"`
 }
 

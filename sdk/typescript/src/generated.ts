@@ -70,13 +70,13 @@ export interface AlertList {
   nextCursor?: string | null | undefined;
 }
 
-export type AlertRule = "dlq" | "retry_rate" | "exhausted" | "overdue" | "destination" | "new_failure" | "regressed" | "storm" | "certificate";
+export type AlertRule = "dlq" | "retry_rate" | "exhausted" | "overdue" | "destination" | "new_failure" | "regressed" | "storm" | "certificate" | "fragile";
 
 export type AlertStatus = "ok" | "pending" | "firing";
 
 export type AlertSubject = "jobs" | "deliveries" | "notifications";
 
-export type AlertUnit = "jobs" | "share" | "seconds" | "causes" | "nodes";
+export type AlertUnit = "jobs" | "share" | "seconds" | "causes" | "nodes" | "certificates";
 
 /** Responses with one meaning. `notDone` is compared first, and is status 404 and 410 by default; `done` is status 2xx by default. Any other response is `unknown`. */
 export interface AnswerPattern {
@@ -1609,6 +1609,34 @@ export interface JobList {
   nextCursor?: string | null | undefined;
 }
 
+/** A certificate that a node computes again every hour. */
+export interface KeptCertificate {
+  /** The latest certificate. */
+  certificate: PolicyCertificate;
+  /** When a node last began to compute it. */
+  checkedAt: string;
+  /** When that was computed. */
+  computedAt: string;
+  /** When it was first kept. */
+  createdAt: string;
+  /** Its name, unique within the tenant. */
+  name: Name;
+  /** Why it could not be computed then; null if it could. */
+  problem?: string | null | undefined;
+  /** The settings that it is computed for. */
+  settings: CertifyPolicyRequest;
+  /** Tenant whose jobs are measured. */
+  tenant: Name;
+}
+
+/** Kept certificates, by tenant and name. */
+export interface KeptCertificateList {
+  /** The certificates. */
+  certificates: KeptCertificate[];
+  /** Pass as `after` to get the next page; null on the last page. */
+  nextCursor?: string | null | undefined;
+}
+
 /** A key, without its token. */
 export interface Key {
   /** When it was created. */
@@ -2840,6 +2868,39 @@ export interface Operations {
     body: CreateJobsRequest;
     answer: JobList;
   };
+  /** List kept certificates by tenant and name. */
+  listCertificates: {
+    query?: {
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
+      tenant?: Name | undefined;
+      /** Maximum number of results, up to 500 (the default). */
+      limit?: number | undefined;
+      /** The `nextCursor` of the previous page. */
+      after?: string | undefined;
+    };
+    answer: KeptCertificateList;
+  };
+  /** Compute a certificate and keep it. */
+  keepCertificate: {
+    path: {
+      /** The certificate */
+      name: Name;
+    };
+    body: CertifyPolicyRequest;
+    answer: KeptCertificate;
+  };
+  /** Delete a kept certificate. */
+  deleteCertificate: {
+    path: {
+      /** The certificate */
+      name: Name;
+    };
+    query?: {
+      /** Only this tenant. Requires a key for all tenants; other keys always use their own tenant. */
+      tenant?: Name | undefined;
+    };
+    answer: undefined;
+  };
   /** Claim due jobs, with a long poll if none is due. */
   claimJobs: {
     body: ClaimJobsRequest;
@@ -3810,6 +3871,9 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method
   closeBatch: ["POST", "/batches/{id}/close"],
   listBatchJobs: ["GET", "/batches/{id}/jobs"],
   addBatchJobs: ["POST", "/batches/{id}/jobs"],
+  listCertificates: ["GET", "/certificates"],
+  keepCertificate: ["PUT", "/certificates/{name}"],
+  deleteCertificate: ["DELETE", "/certificates/{name}"],
   claimJobs: ["POST", "/claims"],
   sendHeartbeats: ["POST", "/claims/heartbeat"],
   settleAttempts: ["POST", "/claims/settle"],

@@ -25,7 +25,7 @@ string_enum! {
         Done = "done",
         /// It did not: the policy decides about a retry.
         NotDone = "not_done",
-        /// Nobody knows yet: the question is repeated.
+        /// It is not known yet: the question is repeated.
         Unknown = "unknown",
     }
 }
@@ -100,7 +100,7 @@ pub enum Confirmation {
     Done(Payload),
     /// It did not: the policy decides about a retry.
     NotDone,
-    /// Nobody knows yet: the question is repeated.
+    /// It is not known yet: the question is repeated.
     Unknown,
 }
 

@@ -35,7 +35,7 @@ pub fn is_opened_by(job: &Job, failure: &Failure) -> bool {
     !failure.unsent && !is_cancelled && (is_unanswered(failure) || is_further())
 }
 
-/// The work was begun, and nobody has said how it ended.
+/// The work was begun, and nothing says how it ended.
 fn is_unanswered(failure: &Failure) -> bool {
     const CLASSES: [FailureClass; 3] = [
         FailureClass::TIMEOUT,

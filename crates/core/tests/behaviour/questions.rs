@@ -183,7 +183,7 @@ fn a_question_is_repeated_as_often_as_the_policy_retries() {
             let asked_at = before.progress.run_at.plus(Duration::from_secs(1));
             waits.push(job.progress.run_at.since(asked_at).as_secs());
         }
-        assert_eq!(waits.len() as u32, retries + 1);
+        assert_eq!(u32::try_from(waits.len()).unwrap(), retries + 1);
         assert_eq!(waits[..retries as usize], [2, 4][..retries as usize]);
         let reason = job.progress.reason.unwrap().as_str();
         assert_eq!((reason, job.progress.attempt), ("outcome_unknown", 1));

@@ -8,8 +8,11 @@ use steadfast_core::Timestamp;
 use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Outbox, Store, StoreError};
 
 use crate::{
-    client::{Client, ClientError, certificates::stored_certificate},
-    documents::cache::{DocumentCache, decode_documents},
+    client::{Client, ClientError},
+    documents::{
+        cache::{DocumentCache, decode_documents},
+        certificates::stored_certificate,
+    },
     limits::{CERTIFICATE_EVERY, CERTIFIER_PAUSE, CERTIFIER_POLL},
     role::{Next, Role},
 };
@@ -61,8 +64,8 @@ impl Certifier {
         Ok(true)
     }
 
-    /// Computes a certificate, unless another node has begun to. Whoever writes first does: a node
-    /// that dies meanwhile leaves the certificate as it was for an hour.
+    /// Computes a certificate, unless another node has begun to: the first one that writes does. A
+    /// node that dies meanwhile leaves the certificate as it was for an hour.
     async fn compute(
         &self,
         mut kept: KeptCertificateBody,
@@ -87,7 +90,7 @@ impl Certifier {
         Ok(())
     }
 
-    /// The new revision; `None` if somebody else has changed it.
+    /// The new revision; `None` if it was changed meanwhile.
     async fn save(
         &self,
         kept: &KeptCertificateBody,

@@ -85,6 +85,7 @@ impl History {
         self.check_left(request, claims, &running, now);
     }
 
+    // long: a table
     fn check_claim(&mut self, request: &ClaimRequest, claim: &Claim, now: Timestamp) {
         use Invariant::{
             AfterOthers, AttemptsHaveABudget, CancelledStays, NotEarly, NotLate,

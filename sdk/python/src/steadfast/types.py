@@ -97,6 +97,7 @@ AlertRule: TypeAlias = Literal[
     "regressed",
     "storm",
     "certificate",
+    "fragile",
 ]
 
 
@@ -106,7 +107,7 @@ AlertStatus: TypeAlias = Literal["ok", "pending", "firing"]
 AlertSubject: TypeAlias = Literal["jobs", "deliveries", "notifications"]
 
 
-AlertUnit: TypeAlias = Literal["jobs", "share", "seconds", "causes", "nodes"]
+AlertUnit: TypeAlias = Literal["jobs", "share", "seconds", "causes", "nodes", "certificates"]
 
 
 class AnswerPattern(TypedDict):
@@ -1705,6 +1706,36 @@ class JobList(TypedDict):
     """Cursor for the next page, sent as `after`; null at the end of the list. A page may
     contain fewer jobs than `limit`, even none, and still have a next page.
     """
+
+
+class KeptCertificate(TypedDict):
+    """A certificate that a node computes again every hour."""
+
+    certificate: PolicyCertificate
+    """The latest certificate."""
+    checkedAt: str
+    """When a node last began to compute it."""
+    computedAt: str
+    """When that was computed."""
+    createdAt: str
+    """When it was first kept."""
+    name: Name
+    """Its name, unique within the tenant."""
+    problem: NotRequired[str | None]
+    """Why it could not be computed then; null if it could."""
+    settings: CertifyPolicyRequest
+    """The settings that it is computed for."""
+    tenant: Name
+    """Tenant whose jobs are measured."""
+
+
+class KeptCertificateList(TypedDict):
+    """Kept certificates, by tenant and name."""
+
+    certificates: list[KeptCertificate]
+    """The certificates."""
+    nextCursor: NotRequired[str | None]
+    """Pass as `after` to get the next page; null on the last page."""
 
 
 class Key(TypedDict):

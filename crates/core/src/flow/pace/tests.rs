@@ -104,8 +104,8 @@ fn a_refused_limit_is_tried_again_when_it_is_paid_for() {
         limits[..probe].iter().all(|limit| *limit == 40),
         "{limits:?}"
     );
-    let answers = (probe + 1) as u32 * 320;
-    assert!(answers >= limits::PACE_PROBE_CREDIT as u32);
+    let answers = (probe + 1) * 320;
+    assert!(answers >= usize::try_from(limits::PACE_PROBE_CREDIT).unwrap());
     assert!(!later.is_found());
 }
 

@@ -173,6 +173,38 @@ class Operations:
             ),
         )
 
+    def list_certificates(
+        self,
+        *,
+        tenant: types.Name | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.KeptCertificateList:
+        """List kept certificates by tenant and name."""
+        return cast(
+            "types.KeptCertificateList",
+            self.request(
+                "GET",
+                "/api/v1/certificates",
+                query={"tenant": tenant, "limit": limit, "after": after},
+            ),
+        )
+
+    def keep_certificate(
+        self, name: types.Name, body: types.CertifyPolicyRequest
+    ) -> types.KeptCertificate:
+        """Compute a certificate and keep it."""
+        return cast(
+            "types.KeptCertificate",
+            self.request("PUT", f"/api/v1/certificates/{quote(name, safe='')}", body=body),
+        )
+
+    def delete_certificate(self, name: types.Name, *, tenant: types.Name | None = None) -> None:
+        """Delete a kept certificate."""
+        self.request(
+            "DELETE", f"/api/v1/certificates/{quote(name, safe='')}", query={"tenant": tenant}
+        )
+
     def claim_jobs(self, body: types.ClaimJobsRequest) -> types.ClaimList:
         """Claim due jobs, with a long poll if none is due."""
         return cast("types.ClaimList", self.request("POST", "/api/v1/claims", body=body))

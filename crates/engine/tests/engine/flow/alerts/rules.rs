@@ -84,6 +84,7 @@ async fn succeed_at(fixture: &Fixture, engine: &TestEngine, calls: u32, pause: D
     }
 }
 
+// long: one story, from a good verdict to none
 #[tokio::test]
 async fn a_kept_certificate_is_computed_again_with_the_traffic_of_the_day() {
     let fixture = Fixture::new();

@@ -6,8 +6,8 @@ use steadfast_core::{
 };
 use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Outbox, Page, PageRequest};
 
-use super::{Client, ClientError, replay::ReplayRequest};
 use crate::{
+    client::{Client, ClientError, ReplayRequest},
     documents::named,
     limits::{CERTIFICATES_KEPT_MAX, CERTIFICATES_KEPT_PER_TENANT_MAX, REVISION_TRIES_MAX},
 };
