@@ -36,6 +36,11 @@ fn check(trial: &PaceTrial, seeds: u64, least_used: f64) -> Vec<PaceFigures> {
 }
 
 #[test]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a number of calls"
+)]
 fn a_halved_capacity_is_used_within_ten_seconds_with_few_refusals() {
     let trials = [
         halved(),
