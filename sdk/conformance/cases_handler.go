@@ -278,7 +278,7 @@ var handlerCases = []testCase{
 						t.check(strings.HasPrefix(w.Library, "steadfast-"), "the library is %q", w.Library)
 						t.check(w.Host != "", "there is no host")
 						t.check(w.Concurrency == 7, "the concurrency is %d", w.Concurrency)
-						t.check(len(w.Kinds) == 15, "the kinds are %v", w.Kinds)
+						t.check(len(w.Kinds) == 16, "the kinds are %v", w.Kinds)
 						t.check(w.Alive, "the worker is not alive")
 						return true
 					}

@@ -367,6 +367,7 @@ mod tests {
             "retryAfterScope": "tenant", "holdsJobs": true, "health": {}, "attempts": 100,
             "failed": 80, "nextProbeAt": null, "givenUp": false, "heldByHand": null,
             "retryAfter": null, "incident": null, "pastIncidents": [],
+            "pace": "off", "learned": [],
         }))
         .unwrap();
         Snapshot {

@@ -373,7 +373,6 @@ macro_rules! conformance_tests {
                 no_more_run_than_a_learned_pace_allows
                 a_learned_pace_that_grows_opens_with_time
                 a_learned_pace_does_not_pass_a_gate
-                a_learned_pace_that_is_shared_is_divided_between_tenants
                 the_learned_pace_of_one_tenant_closes_no_gate_of_another
             }
             ordered_keys {

@@ -138,6 +138,7 @@ async fn each_command_leaves_one_record_and_one_that_changes_nothing_leaves_none
     answer_alerts(&mut it, &server.save_alert("dlq", "acme").await).await;
     limit_flow(&mut it).await;
     keep_keys(&mut it).await;
+    keep_certificates(&mut it).await;
     run_endpoints(&mut it).await;
     run_schedules(&mut it).await;
     work_on_jobs(&mut it).await;
@@ -264,6 +265,23 @@ async fn keep_keys(it: &mut Commands) {
     it.done("deleteSecret", path, Value::Null, line("delete"))
         .await;
     it.without_record("deleteSecret", path, Value::Null, 404)
+        .await;
+}
+
+async fn keep_certificates(it: &mut Commands) {
+    let line = |verb: &str| json!([format!("certificate.{verb}"), "payments", "acme"]);
+    // More jobs than it can answer: computed at once.
+    let settings = json!({"destination": "https://api.example.com", "capacity": 20, "traffic": 24,
+        "latency": "300ms", "tenant": "acme"});
+    let (path, none) = ("certificates/payments", Value::Null);
+    it.done("keepCertificate", path, settings, line("keep"))
+        .await;
+    it.without_record("keepCertificate", path, json!({}), 422)
+        .await;
+    let path = format!("{path}?tenant=acme");
+    it.done("deleteCertificate", &path, none.clone(), line("delete"))
+        .await;
+    it.without_record("deleteCertificate", &path, none, 404)
         .await;
 }
 

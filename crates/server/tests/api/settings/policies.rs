@@ -366,10 +366,11 @@ async fn a_certificate_says_whether_a_system_recovers_from_an_outage() {
 async fn certificates_are_kept_listed_and_deleted_by_tenant() {
     let server = Server::start().await;
     let admin = server.key(Scope::Admin, None).await;
-    let acme = server.key(Scope::Admin, Some("acme")).await;
+    let acme = server.key(Scope::Tenant, Some("acme")).await;
     // More jobs than it can answer: computed at once.
     let settings = json!({
-        "destination": "https://api.example.com", "capacity": 20, "traffic": 24, "latency": "300ms"
+        "destination": "https://api.example.com", "capacity": 20.0, "traffic": 24.0,
+        "latency": "300ms"
     });
     let path = |name: &str| format!("/api/v1/certificates/{name}");
     let keep = async |name: &str| acme.put(&path(name), settings.clone()).await;

@@ -386,12 +386,14 @@ $$;
 -- number of transactions may add a small share each: all that can be open together fit in what is left.
 -- Near the limit, or with more, a transaction is the only one until it ends.
 -- Parameters: the number of the gate, its tenant and queue, null for all, its limit, and how many are new.
--- Locks: an advisory lock on the number, shared or alone, until the transaction ends.
+-- Locks: an advisory lock for the number, shared or alone, until the transaction ends.
 CREATE FUNCTION steadfast.hold_waiting(
     number bigint, of_tenant text, of_queue text, most bigint, new bigint
 ) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
+    -- Stores in other schemas of the same database have locks of their own.
+    lock bigint := hashtextextended('steadfast.waiting', number);
     transactions bigint := current_setting('max_connections')::bigint
         + current_setting('max_prepared_transactions')::bigint;
     share bigint := most / (8 * transactions);
@@ -403,13 +405,13 @@ BEGIN
     IF added <= share
         AND steadfast.count_waiting(of_tenant, of_queue) + 2 * share * transactions <= most
     THEN
-        PERFORM pg_advisory_xact_lock_shared(number);
+        PERFORM pg_advisory_xact_lock_shared(lock);
         waiting := steadfast.count_waiting(of_tenant, of_queue);
         IF waiting + share * transactions <= most THEN
             RETURN waiting;
         END IF;
     END IF;
-    PERFORM pg_advisory_xact_lock(number);
+    PERFORM pg_advisory_xact_lock(lock);
     RETURN steadfast.count_waiting(of_tenant, of_queue);
 END
 $$;
