@@ -25,7 +25,7 @@ pub use observation::{
 };
 pub use settings::{
     AlertSettings, CertificateAlert, DestinationAlert, DlqAlert, ExhaustedAlert, NewFailureAlert,
-    OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert,
+    OverdueAlert, RegressedAlert, RetryRateAlert, StoreSlowAlert, StormAlert,
 };
 pub use state::{AlertAcknowledgement, AlertCommand, AlertState};
 
@@ -52,6 +52,8 @@ string_enum! {
         /// Nodes cannot use the TLS certificate in their files. Of the default tenant: nodes
         /// belong to none.
         Certificate = "certificate",
+        /// Nodes create no jobs because commits take too long. Of the default tenant, too.
+        StoreSlow = "store_slow",
     }
 }
 
@@ -63,7 +65,7 @@ impl AlertRule {
             Self::RetryRate | Self::Destination => AlertUnit::Share,
             Self::Overdue | Self::Storm => AlertUnit::Seconds,
             Self::NewFailure | Self::Regressed => AlertUnit::Causes,
-            Self::Certificate => AlertUnit::Nodes,
+            Self::Certificate | Self::StoreSlow => AlertUnit::Nodes,
         }
     }
 }

@@ -28,7 +28,10 @@ use crate::{
     config::EngineConfig,
     documents::{endpoints::Endpoints, policy_levels::PolicyLevels},
     engine::Engine,
-    flow::{call_slots::CallSlots, gates::GateCache, health_tallies::HealthTallies},
+    flow::{
+        admission::Admission, call_slots::CallSlots, gates::GateCache,
+        health_tallies::HealthTallies,
+    },
     inflight::Inflight,
     limits::HTTP_CONCURRENCY_MAX,
     notice::{Announcer, Observer},
@@ -275,6 +278,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             endpoints,
             gates,
             self.job_limits()?,
+            self.admission(),
         )
         .traced(self.traces.clone()))
     }
@@ -339,6 +343,10 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         })
     }
 
+    fn admission(&self) -> Arc<Admission> {
+        Arc::new(Admission::new(self.config.commit_time_max))
+    }
+
     fn job_limits(&self) -> Result<JobLimits, Invalid> {
         let (bytes, most) = (self.config.payload_bytes_max, PAYLOAD_BYTES_MAX);
         if bytes > most {
@@ -355,6 +363,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
     pub(crate) fn parts(self) -> Result<Parts, Invalid> {
         let levels = Arc::new(self.levels()?);
         let job_limits = self.job_limits()?;
+        let admission = self.admission();
         let gates = Arc::new(self.gate_cache()?);
         let alerts = self.config.alerts;
         alerts.check().map_err(|error| error.within("alerts"))?;
@@ -370,6 +379,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             endpoints.clone(),
             gates.clone(),
             job_limits,
+            admission.clone(),
         )
         .traced(self.traces.clone());
         let announcer = Arc::new(Announcer::new(self.observer));
@@ -406,6 +416,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
                 gates: gates.clone(),
                 tallies,
                 retry_after_max: self.config.retry_after_max,
+                admission: admission.clone(),
                 fences_lost: AtomicU64::new(0),
             }),
             store: self.store,
@@ -416,6 +427,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             endpoints,
             gates,
             calls: CallSlots::new(self.config.http_concurrency),
+            admission,
             alerts,
             health: Arc::default(),
         })

@@ -77,7 +77,7 @@ struct Inner {
     endpoints: Arc<DocumentCache<Endpoints>>,
     gates: Arc<GateCache>,
     job_limits: JobLimits,
-    admission: Admission,
+    admission: Arc<Admission>,
     /// Tells the operation runner of this engine that there is work.
     operation_created: Arc<Notify>,
 }
@@ -149,6 +149,7 @@ impl Client {
             endpoints,
             gates,
             JobLimits::default(),
+            Arc::default(),
         )
     }
 
@@ -160,6 +161,7 @@ impl Client {
         endpoints: Arc<DocumentCache<Endpoints>>,
         gates: Arc<GateCache>,
         job_limits: JobLimits,
+        admission: Arc<Admission>,
     ) -> Self {
         let inner = Arc::new(Inner {
             store,
@@ -169,7 +171,7 @@ impl Client {
             endpoints,
             gates,
             job_limits,
-            admission: Admission::default(),
+            admission,
             operation_created: Arc::default(),
         });
         Self {
@@ -347,6 +349,11 @@ impl Client {
     /// Creates that this client and its clones refused because there was no room for more jobs.
     pub fn refused_creates(&self) -> RefusedCreates {
         self.inner.admission.refused()
+    }
+
+    /// For how long commits have taken longer than they may, if creates are refused for it.
+    pub fn store_slow_for(&self) -> Option<Duration> {
+        self.inner.admission.meter.slow_for()
     }
 
     /// Attempts by the minute in which they ended, of a tenant or of all.

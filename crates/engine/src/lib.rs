@@ -73,7 +73,7 @@ pub use documents::{
     secrets::{payload_secrets, secret_references},
 };
 pub use engine::Engine;
-pub use flow::admission::RefusedCreates;
+pub use flow::admission::{RefusedCreates, StoreSlow};
 pub use inflight::signals::StopReason;
 pub use node::{ClaimError, NodeHandle, SettleError, Settlement};
 pub use notice::{AttemptEnd, JobEvent, Notice, Notices, Observer};

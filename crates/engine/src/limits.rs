@@ -192,6 +192,12 @@ pub const CANCEL_POLL: Duration = Duration::from_secs(1);
 pub const CANCEL_REQUESTS_MIN: usize = 100;
 /// A clock that jumps further than this between two looks was set, not slow.
 pub const CLOCK_JUMP: Duration = Duration::from_secs(2);
+/// A commit may take this long before the store counts as slow: an idle disk takes some milliseconds, and
+/// a busy server should not take a hundred times as long.
+pub const COMMIT_TIME_MAX_DEFAULT: Duration = Duration::from_secs(2);
+/// Commits must be slow for this long before creates are refused. A heartbeat shows within this time whether
+/// only some of them wait for a lock.
+pub const STORE_SLOW_AFTER: Duration = Duration::from_secs(8);
 /// How often a node records that it is alive.
 pub const HEARTBEAT_EVERY: Duration = Duration::from_secs(5);
 /// How far back attempts are counted to tell how fast the jobs of a tenant start: long enough for a

@@ -18,7 +18,9 @@ use crate::{
     client::Client,
     config::EngineConfig,
     documents::{cache::DocumentCache, endpoints::Endpoints},
-    flow::{call_slots::CallSlots, claim_pause::ClaimPause, gates::GateCache},
+    flow::{
+        admission::Admission, call_slots::CallSlots, claim_pause::ClaimPause, gates::GateCache,
+    },
     inflight::Inflight,
     node::NodeHandle,
     notice::Announcer,
@@ -44,6 +46,7 @@ pub struct Parts {
     pub endpoints: Arc<DocumentCache<Endpoints>>,
     pub gates: Arc<GateCache>,
     pub calls: Arc<CallSlots>,
+    pub admission: Arc<Admission>,
     pub health_keeper: Arc<HealthKeeper>,
     pub alerts: AlertSettings,
     pub request: ClaimRequest,
@@ -180,6 +183,7 @@ impl Parts {
             self.client.shared_levels(),
             self.alerts.clone(),
             self.health.clone(),
+            self.admission.clone(),
             every,
         )
     }
@@ -239,6 +243,7 @@ impl Parts {
             inflight: self.inflight.clone(),
             calls: self.calls.clone(),
             health: self.health.clone(),
+            admission: self.admission.clone(),
             name: self.request.worker.clone(),
             queues: self.request.queues.clone(),
             kinds: self.request.kinds.clone(),

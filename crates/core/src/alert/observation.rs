@@ -82,6 +82,13 @@ impl AlertObservation {
         first.or_insert(problem);
     }
 
+    /// Adds a node that creates no jobs because the store is slow, and how slow it is.
+    pub fn add_store_problem(&mut self, problem: String) {
+        self.metrics.nodes_with_slow_store += 1;
+        let first = self.newest_causes.entry(AlertRule::StoreSlow);
+        first.or_insert(problem);
+    }
+
     /// The state of a system that a tenant's jobs call.
     pub fn of_destination(
         tenant: Tenant,
@@ -139,7 +146,8 @@ impl AlertObservation {
             AlertRule::Destination
             | AlertRule::NewFailure
             | AlertRule::Regressed
-            | AlertRule::Certificate => 0,
+            | AlertRule::Certificate
+            | AlertRule::StoreSlow => 0,
         };
         let (mut worst, mut queues) = (None, 0_usize);
         for (queue, metrics) in &self.queues {
@@ -172,6 +180,8 @@ pub struct AlertMetrics {
     pub upcoming: Option<UpcomingJobs>,
     /// Nodes that cannot use the TLS certificate in their files.
     pub bad_certificates: u64,
+    /// Nodes that create no jobs because the store is slow.
+    pub nodes_with_slow_store: u64,
 }
 
 impl AddAssign for AlertMetrics {
@@ -185,6 +195,7 @@ impl AddAssign for AlertMetrics {
         self.regressed_causes += other.regressed_causes;
         self.upcoming = self.upcoming.max(other.upcoming);
         self.bad_certificates += other.bad_certificates;
+        self.nodes_with_slow_store += other.nodes_with_slow_store;
     }
 }
 

@@ -39,6 +39,7 @@ impl AlertSettings {
             AlertRule::NewFailure => metrics.new_causes as f64,
             AlertRule::Regressed => metrics.regressed_causes as f64,
             AlertRule::Certificate => metrics.bad_certificates as f64,
+            AlertRule::StoreSlow => metrics.nodes_with_slow_store as f64,
             AlertRule::Storm => metrics
                 .upcoming
                 .map_or(0, |upcoming| upcoming.wait.as_secs())
@@ -60,7 +61,8 @@ impl AlertSettings {
             AlertRule::Destination
             | AlertRule::NewFailure
             | AlertRule::Regressed
-            | AlertRule::Certificate => 0.0,
+            | AlertRule::Certificate
+            | AlertRule::StoreSlow => 0.0,
         }
     }
 
@@ -76,7 +78,7 @@ impl AlertSettings {
         match &observed.destination {
             Some(observed) => self.destination_message(state, observed),
             None if state.rule.unit() == AlertUnit::Causes => self.cause_message(state, newest),
-            None if state.rule == AlertRule::Certificate => self.certificate_message(state, newest),
+            None if state.rule.unit() == AlertUnit::Nodes => self.node_message(state, newest),
             None => self.message(state, is_only, &observed.metrics, now),
         }
     }
@@ -143,11 +145,12 @@ impl AlertSettings {
                 ),
                 None => format!("the upcoming jobs {location} can be completed in time"),
             },
-            // Their messages are `destination_message`, `cause_message` and `certificate_message`.
+            // Their messages are `destination_message`, `cause_message` and `node_message`.
             AlertRule::Destination
             | AlertRule::NewFailure
             | AlertRule::Regressed
-            | AlertRule::Certificate => String::new(),
+            | AlertRule::Certificate
+            | AlertRule::StoreSlow => String::new(),
         }
     }
 
@@ -172,19 +175,27 @@ impl AlertSettings {
         with_most_recent(&text, newest.map(String::as_str))
     }
 
-    /// The nodes that cannot use their certificate, and what one of them says.
-    fn certificate_message(&self, state: &AlertState, reason: Option<&String>) -> String {
+    /// The nodes that something is wrong with, and what one of them says.
+    fn node_message(&self, state: &AlertState, reason: Option<&String>) -> String {
         if !self.is_enabled(state.rule) {
             return "the rule is disabled".to_owned();
         }
+        let (what, over) = match state.rule {
+            AlertRule::StoreSlow => (
+                "create no jobs because the store is slow",
+                "no node refuses to create jobs for a slow store any longer",
+            ),
+            _ => (
+                "cannot use their TLS certificates",
+                "all nodes can use their TLS certificates again",
+            ),
+        };
         match (state.status, reason) {
-            (AlertStatus::Ok, _) | (_, None) => {
-                "all nodes can use their TLS certificates again".to_owned()
-            }
+            (AlertStatus::Ok, _) | (_, None) => over.to_owned(),
             (_, Some(reason)) if state.value <= 1.0 => reason.clone(),
             (_, Some(reason)) => {
                 let value = state.format_value();
-                format!("{value} nodes cannot use their TLS certificates; {reason}")
+                format!("{value} nodes {what}; {reason}")
             }
         }
     }

@@ -41,6 +41,28 @@ pub struct AlertSettings {
     pub storm: StormAlert,
     /// Fires if nodes cannot use the TLS certificate in their files.
     pub certificate: CertificateAlert,
+    /// Fires if nodes create no jobs because the store is slow.
+    pub store_slow: StoreSlowAlert,
+}
+
+/// Fires if nodes create no jobs because commits take too long.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct StoreSlowAlert {
+    /// Whether the rule is checked; true by default.
+    pub enabled: bool,
+    /// How long the rule must be broken before the alert fires; at once by default.
+    #[serde(with = "duration::text")]
+    pub after: Duration,
+}
+
+impl Default for StoreSlowAlert {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            after: Duration::ZERO,
+        }
+    }
 }
 
 /// Fires if a system that jobs call does not work; when that is so, its gate says.
@@ -195,6 +217,7 @@ impl Default for AlertSettings {
             regressed: RegressedAlert::default(),
             storm: StormAlert::default(),
             certificate: CertificateAlert::default(),
+            store_slow: StoreSlowAlert::default(),
         }
     }
 }
@@ -292,6 +315,7 @@ impl AlertSettings {
             AlertRule::Regressed => self.regressed.enabled,
             AlertRule::Storm => self.storm.enabled,
             AlertRule::Certificate => self.certificate.enabled,
+            AlertRule::StoreSlow => self.store_slow.enabled,
         }
     }
 
@@ -306,6 +330,7 @@ impl AlertSettings {
             AlertRule::Regressed => self.regressed.after,
             AlertRule::Storm => self.storm.after,
             AlertRule::Certificate => self.certificate.after,
+            AlertRule::StoreSlow => self.store_slow.after,
         }
     }
 }

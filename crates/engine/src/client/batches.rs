@@ -124,8 +124,8 @@ impl Client {
         let spans = self.traces().send(&mut batch.jobs, || self.now());
         let (jobs, key) = (batch.jobs.clone(), batch.idempotency_key.clone());
         let most = BATCHES_UNFINISHED_MAX;
-        let created = self.store().create_batch(batch, most).await;
-        self.inner.admission.note(&created);
+        let create = self.store().create_batch(batch, most);
+        let created = self.inner.admission.create(create).await?;
         let results = created.as_ref().map(|created| match created {
             BatchCreateResult::Created(_, results) => results.as_slice(),
             _ => &[],

@@ -133,7 +133,7 @@ impl Client {
         audit: Option<AuditRecord>,
     ) -> Result<Vec<CreateResult>, ClientError> {
         let spans = self.traces().send(&mut jobs, || self.now());
-        let results = match self.store_jobs(jobs.clone(), spans, audit).await {
+        let results = match self.store_jobs(jobs.clone(), spans, audit).await? {
             Err(EnqueueError::Conflict { index, key, job }) => {
                 return Err(self.key_conflict(index, key, job).await);
             }
@@ -148,11 +148,11 @@ impl Client {
         jobs: Vec<NewJob>,
         spans: SendSpans,
         audit: Option<AuditRecord>,
-    ) -> Result<Vec<EnqueueResult>, EnqueueError> {
-        let results = self.store().enqueue(jobs, audit).await;
-        self.inner.admission.note(&results);
+    ) -> Result<Result<Vec<EnqueueResult>, EnqueueError>, ClientError> {
+        let create = self.store().enqueue(jobs, audit);
+        let results = self.inner.admission.create(create).await?;
         spans.end(results.as_deref(), || self.now());
-        results
+        Ok(results)
     }
 
     pub(super) async fn stored_jobs(

@@ -29,6 +29,9 @@ pub struct NodeState {
     /// Why it cannot use the TLS certificate in its files, if it cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate_problem: Option<String>,
+    /// How slow the store is, if this node creates nothing for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store_problem: Option<String>,
     /// The id of the key that encrypts what it stores, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encryption_key: Option<String>,

@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 
 use crate::{
     documents::node_state::NodeState,
-    flow::call_slots::CallSlots,
+    flow::{admission::Admission, call_slots::CallSlots},
     inflight::Inflight,
     limits::{HEARTBEAT_EVERY, NODE_FORGOTTEN_AFTER, NODES_CHECKED_EVERY},
     role::{Next, Role, health::NodeHealth},
@@ -25,6 +25,7 @@ pub struct NodeHeartbeat {
     pub inflight: Arc<Inflight>,
     pub calls: Arc<CallSlots>,
     pub health: Arc<NodeHealth>,
+    pub admission: Arc<Admission>,
     pub name: WorkerName,
     pub queues: Vec<Queue>,
     pub kinds: Vec<Kind>,
@@ -107,6 +108,7 @@ impl NodeHeartbeat {
             in_flight: self.inflight.len(),
             full_for: self.calls.tenants_without_slot(),
             certificate_problem: self.health.certificate_problem(),
+            store_problem: self.admission.problem(),
             encryption_key: self.encryption_key().await?,
             started_at: self.started_at,
             last_seen: now,
@@ -124,10 +126,12 @@ impl NodeHeartbeat {
             body,
             revision: self.written.load(Ordering::Relaxed),
         };
+        let timer = self.admission.meter.begin();
         let mut result = self
             .store
             .save_document(document.clone(), Outbox::default())
             .await?;
+        timer.done();
         // An earlier process of this name may have left a document, or another node may have
         // deleted this one's.
         if let DocumentSaveResult::Outdated(stored) = result {
@@ -161,6 +165,7 @@ mod tests {
             inflight: Arc::default(),
             calls: CallSlots::new(1),
             health: Arc::default(),
+            admission: Arc::default(),
             name: WorkerName::new(name).unwrap(),
             queues: Vec::new(),
             kinds: Vec::new(),

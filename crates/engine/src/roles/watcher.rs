@@ -26,6 +26,7 @@ use crate::{
         node_state::NodeState,
         policy_levels::PolicyLevels,
     },
+    flow::admission::Admission,
     flow::gates::{GateCache, mark_paused},
     limits,
     role::{Next, Role, health::NodeHealth},
@@ -40,6 +41,7 @@ pub struct Watcher {
     forecasts: ForecastRecorder,
     settings: AlertSettings,
     health: Arc<NodeHealth>,
+    admission: Arc<Admission>,
     every: Duration,
 }
 
@@ -63,6 +65,7 @@ impl Watcher {
         levels: Arc<PolicyLevels>,
         settings: AlertSettings,
         health: Arc<NodeHealth>,
+        admission: Arc<Admission>,
         every: Duration,
     ) -> Self {
         Self {
@@ -73,6 +76,7 @@ impl Watcher {
             gates,
             settings,
             health,
+            admission,
             every,
         }
     }
@@ -98,7 +102,7 @@ impl Watcher {
         let upcoming = self.forecasts.refresh_or_keep(now).await;
         let mut observed = observations(states.clone(), &lanes, &upcoming);
         add_failures(&mut observed, &failures, &self.settings, now);
-        self.add_certificates(&mut observed, states, now).await?;
+        self.add_node_problems(&mut observed, states, now).await?;
         for observation in observed.into_iter().chain(destinations) {
             for rule in observation.rules() {
                 let id = observation.state_id(rule);
@@ -114,19 +118,21 @@ impl Watcher {
         Ok(changed)
     }
 
-    /// Adds the nodes that cannot use their certificates. Their records are only read while there
-    /// is such a node, or an alert of one: a thousand nodes must not read a thousand records at
-    /// every check.
-    async fn add_certificates<'a>(
+    /// Adds the nodes that cannot use their certificates, and those whose store is slow. Their records are
+    /// only read while there is such a node, or an alert of one: a thousand nodes must not read a thousand
+    /// records at every check.
+    async fn add_node_problems<'a>(
         &self,
         observed: &mut Vec<AlertObservation>,
         mut states: impl Iterator<Item = &'a AlertState>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let is_open = |state: &AlertState| {
-            state.rule == AlertRule::Certificate && state.status != AlertStatus::Ok
+            matches!(state.rule, AlertRule::Certificate | AlertRule::StoreSlow)
+                && state.status != AlertStatus::Ok
         };
-        let has_own = self.health.certificate_problem().is_some();
+        let has_own =
+            self.health.certificate_problem().is_some() || self.admission.problem().is_some();
         if !has_own && !states.any(is_open) {
             return Ok(());
         }
@@ -146,11 +152,15 @@ impl Watcher {
         for NodeState {
             name,
             certificate_problem,
+            store_problem,
             ..
         } in nodes.filter(|node| node.is_alive(now))
         {
             if let Some(problem) = certificate_problem {
                 observed[place].add_certificate_problem(format!("node {name}: {problem}"));
+            }
+            if let Some(problem) = store_problem {
+                observed[place].add_store_problem(format!("node {name}: {problem}"));
             }
         }
         Ok(())

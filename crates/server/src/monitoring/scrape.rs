@@ -270,11 +270,13 @@ struct ReasonLabels {
 
 fn register_refused_creates(refused: RefusedCreates, registry: &mut Registry) {
     let creates = Family::<ReasonLabels, Counter>::default();
-    let reason = "too_many_waiting";
-    let labels = ReasonLabels { reason };
-    creates
-        .get_or_create(&labels)
-        .inc_by(refused.too_many_waiting);
+    for (reason, count) in [
+        ("too_many_waiting", refused.too_many_waiting),
+        ("store_slow", refused.store_slow),
+    ] {
+        let labels = ReasonLabels { reason };
+        creates.get_or_create(&labels).inc_by(count);
+    }
     let help = "Requests to create jobs that this node refused because there was no room for more";
     registry.register("creates_refused", help, creates);
 }
@@ -416,6 +418,10 @@ pub async fn gather(app: &App, tenant: Option<&Tenant>) -> Result<Registry, Clie
         register_destinations(client.destination_counts().await?, &mut registry);
         register_incidents(app.node.incident_counts(), &mut registry);
         register_refused_creates(app.client.refused_creates(), &mut registry);
+        let slow = Gauge::<i64>::default();
+        slow.set(app.client.store_slow_for().is_some().into());
+        let help = "1 while this node creates no jobs because commits take too long";
+        registry.register("store_slow", help, slow);
         register_store(client.store_metrics().await?, &mut registry);
     }
     Ok(registry)
