@@ -91,6 +91,7 @@ pub fn only(rule: AlertRule) -> AlertSettings {
     settings.regressed.enabled = rule == AlertRule::Regressed;
     settings.storm.enabled = rule == AlertRule::Storm;
     settings.certificate.enabled = rule == AlertRule::Certificate;
+    settings.store_slow.enabled = rule == AlertRule::StoreSlow;
     settings
 }
 
