@@ -343,6 +343,13 @@ export function groupsOf(http: Http) {
       replay: (body: Operations["replayPolicy"]["body"]) => http.call("replayPolicy", { body }),
       /** Whether a system recovers by itself after outages. */
       certify: (body: Operations["certifyPolicy"]["body"]) => http.call("certifyPolicy", { body }),
+      /** Keeps a certificate, which a node computes again every hour. */
+      keepCertificate: (name: string, body: Operations["keepCertificate"]["body"]) =>
+        http.call("keepCertificate", { path: { name }, body }),
+      listCertificates: (query: Query<"listCertificates"> = {}) =>
+        http.call("listCertificates", { query }),
+      deleteCertificate: (name: string, query: Query<"deleteCertificate"> = {}) =>
+        http.call("deleteCertificate", { path: { name }, query }),
     },
     alerts: {
       list: (query: Query<"listAlerts"> = {}) => http.call("listAlerts", { query }),
