@@ -42,7 +42,6 @@ use choose::Search;
 use gates::GateEntry;
 use in_flight::InFlightClaims;
 use lists::FlowKeyLists;
-use shares::Shares;
 use view::{BlockedBy, View};
 use views::{NoView, ViewCredits};
 
@@ -50,6 +49,7 @@ pub(crate) use choose::{Pick, SentJobs};
 #[cfg(feature = "postgres")]
 pub(crate) use plan::TenantBatch;
 pub(crate) use range::{DueRange, FlowKeyId, Head, Level};
+pub(crate) use shares::Shares;
 pub(crate) use start::{RangeAhead, WaitingJob};
 
 /// How a driver uses the index.

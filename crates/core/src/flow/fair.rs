@@ -41,9 +41,13 @@ impl TryFrom<u16> for Weight {
     }
 }
 
-/// How much a tenant has had, by its weight. The next claim goes to the one with the least.
+/// How much a tenant has had, by its weight. The next claim goes to the one with the least; of equal
+/// shares, to the tenant that was served longest ago.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Share(u64);
+pub struct Share {
+    used: u64,
+    served: u64,
+}
 
 // Each job costs something, whatever the weight.
 const _: () = assert!(JOB > limits::WEIGHT_MAX as u64);
@@ -52,19 +56,26 @@ const _: () = assert!(JOB > limits::WEIGHT_MAX as u64);
 const JOB: u64 = 5_040; // not a limit: the unit of the scale
 
 impl Share {
-    /// After `jobs` more.
+    /// After `jobs` more. `served` counts the charges of all tenants.
     #[must_use]
-    pub fn after(self, jobs: usize, weight: Weight) -> Self {
+    pub fn after(self, jobs: usize, weight: Weight, served: u64) -> Self {
         let jobs = u64::try_from(jobs).unwrap_or(u64::MAX);
         let cost = jobs.saturating_mul(JOB) / u64::from(weight.get());
-        Self(self.0.saturating_add(cost))
+        Self {
+            used: self.used.saturating_add(cost),
+            served,
+        }
     }
 
     /// The share of a tenant that has due jobs again: what it did not use while it had none is not
-    /// saved up, and `least` is the least of those that had some.
+    /// saved up, and `least` is the least of those that had some. So shares become equal while tenants
+    /// wait at a closed gate, and the time of the last service decides between them.
     #[must_use]
     pub fn resumed(self, least: Self) -> Self {
-        self.max(least)
+        Self {
+            used: self.used.max(least.used),
+            ..self
+        }
     }
 }
 
@@ -77,11 +88,21 @@ mod tests {
         let weights = [Weight::default(), Weight::new(3).unwrap()];
         let mut shares = [Share::default(); 2];
         let mut claims = [0; 2];
-        for _ in 0..400 {
+        for served in 0..400 {
             let next = usize::from(shares[1] < shares[0]);
-            shares[next] = shares[next].after(1, weights[next]);
+            shares[next] = shares[next].after(1, weights[next], served);
             claims[next] += 1;
         }
         assert_eq!(claims, [100, 300]);
+    }
+
+    #[test]
+    fn tenants_that_others_have_passed_take_turns() {
+        let weight = Weight::default();
+        let others = Share::default().after(1_000, weight, 0);
+        let loud = Share::default().after(4, weight, 2).resumed(others);
+        let quiet = Share::default().after(1, weight, 1).resumed(others);
+        assert!(quiet < loud);
+        assert!(quiet.after(1, weight, 3) > loud);
     }
 }

@@ -204,7 +204,10 @@ impl DueIndex {
         let mut search = Search::new(view, request, sent, now);
         loop {
             let Some(tenant) = self.next_tenant(&mut search) else {
-                self.shares.pass_all();
+                // Tenants at closed gates keep what they have missed.
+                if !self.views[view].has_any_blocked() {
+                    self.shares.pass_all();
+                }
                 return None;
             };
             self.shares.pass(&tenant);

@@ -8,8 +8,10 @@ use crate::limits::TENANT_SHARES_MAX;
 
 /// How much each tenant has had.
 #[derive(Default)]
-pub(super) struct Shares {
+pub(crate) struct Shares {
     of: HashMap<Tenant, Share>,
+    /// How often any tenant was served.
+    served: u64,
     /// What the tenant that is next has had: one that comes back starts here.
     least: Share,
     /// What the tenant that was served last has had.
@@ -18,15 +20,16 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    pub(super) fn get(&self, tenant: &Tenant) -> Share {
+    pub(crate) fn get(&self, tenant: &Tenant) -> Share {
         let share = self.of.get(tenant).copied().unwrap_or_default();
         share.resumed(self.least)
     }
 
-    pub(super) fn charge(&mut self, tenant: &Tenant, jobs: usize, gates: &Gates) {
+    pub(crate) fn charge(&mut self, tenant: &Tenant, jobs: usize, gates: &Gates) {
         let share = self.get(tenant);
         self.least = self.least.max(share);
-        let share = share.after(jobs, gates.weight(tenant));
+        self.served += 1;
+        let share = share.after(jobs, gates.weight(tenant), self.served);
         #[cfg(any(feature = "sqlite", test))]
         {
             self.last = share;

@@ -254,6 +254,10 @@ impl View {
             || self.blocked.contains_key(&BlockedBy::Retries(number))
     }
 
+    pub(super) fn has_any_blocked(&self) -> bool {
+        !self.blocked.is_empty()
+    }
+
     /// One of the ranges that wait there.
     pub(super) fn first_at(&self, at: &BlockedBy) -> Option<DueRange> {
         let (range, _) = self.blocked.get(at)?.order.first()?;

@@ -345,6 +345,8 @@ macro_rules! conformance_tests {
                 weights_are_shares
                 within_a_tenant_priority_and_time_decide
                 room_that_a_loud_tenant_leaves_is_for_others
+                a_place_that_tenants_share_goes_round
+                a_place_goes_round_while_another_tenant_is_served_elsewhere
             }
             flow {
                 no_more_run_than_a_gate_allows
@@ -373,6 +375,7 @@ macro_rules! conformance_tests {
                 no_more_run_than_a_learned_pace_allows
                 a_learned_pace_that_grows_opens_with_time
                 a_learned_pace_does_not_pass_a_gate
+                a_learned_pace_that_is_shared_is_divided_between_tenants
                 the_learned_pace_of_one_tenant_closes_no_gate_of_another
             }
             ordered_keys {

@@ -1,9 +1,13 @@
 //! Tenants get fair shares of what is claimed.
 
-use steadfast_core::{Destination, GateLimits, GateScope, Kind, NewJob, Priority, RunAt, Weight};
+use std::sync::Arc;
+
+use steadfast_core::{
+    Destination, GateLimits, GateScope, Gates, Kind, NewJob, Priority, RunAt, Weight,
+};
 
 use super::flow::{at_most, by_tenant, claim, gate, gates, tenant_jobs};
-use crate::conformance::fixture::{Fixture, ids_of, secs, success};
+use crate::conformance::fixture::{Fixture, ids_of, secs, success, tenant};
 
 pub async fn tenants_take_turns(f: Fixture) {
     f.enqueue(tenant_jobs(&f, "loud", 20)).await;
@@ -106,4 +110,44 @@ pub async fn room_that_a_loud_tenant_leaves_is_for_others(f: Fixture) {
         started = claim(&f, &gates, 1).await.claims;
     }
     assert_eq!(ids_of(&started), urgent);
+}
+
+/// One place, claims that ask for more than that, and the place is free again before the next claim.
+pub async fn a_place_that_tenants_share_goes_round(f: Fixture) {
+    let gates = gates([gate(None, GateScope::Kind, "mail", at_most(1))]);
+    for of in ["a", "b", "c"] {
+        f.enqueue(tenant_jobs(&f, of, 10)).await;
+    }
+    assert_eq!(starts_at_one_place(&f, &gates, 9).await, [3, 3, 3]);
+}
+
+/// The shares of those that wait at the gate become equal when another tenant has had more.
+pub async fn a_place_goes_round_while_another_tenant_is_served_elsewhere(f: Fixture) {
+    let gates = gates([gate(None, GateScope::Kind, "mail", at_most(1))]);
+    for of in ["a", "b", "c"] {
+        f.enqueue(tenant_jobs(&f, of, 10)).await;
+    }
+    let elsewhere = (0..200).map(|_| {
+        f.job_with(|job| {
+            job.tenant = tenant("busy");
+            job.kind = Kind::new("other").unwrap();
+        })
+    });
+    f.enqueue(elsewhere.collect()).await;
+    assert_eq!(starts_at_one_place(&f, &gates, 9).await, [3, 3, 3]);
+}
+
+/// How many jobs of the tenants `a`, `b` and `c` start at a gate that lets one run, in as many claims.
+async fn starts_at_one_place(f: &Fixture, gates: &Arc<Gates>, claims: usize) -> [usize; 3] {
+    let mut starts = [0; 3];
+    for _ in 0..claims {
+        for one in claim(f, gates, 10).await.claims {
+            let name = one.job().tenant.as_str();
+            if let Some(index) = ["a", "b", "c"].iter().position(|of| *of == name) {
+                starts[index] += 1;
+            }
+            f.end(one, success()).await;
+        }
+    }
+    starts
 }

@@ -55,6 +55,28 @@ pub async fn a_learned_pace_does_not_pass_a_gate(f: Fixture) {
     assert_eq!(claim(&f, &gates, 10).await.claims.len(), 0);
 }
 
+pub async fn a_learned_pace_that_is_shared_is_divided_between_tenants(f: Fixture) {
+    enqueue(&f, "loud", 50).await;
+    enqueue(&f, "quiet", 3).await;
+    let shared = GateLimits {
+        share_retry_after: Some(true),
+        ..GateLimits::default()
+    };
+    let gates = learned(shared, None);
+    // One tenant may get all of a claim; the other comes first in the next.
+    let mut started = Vec::new();
+    for _ in 0..2 {
+        let claims = claim(&f, &gates, 10).await.claims;
+        assert_eq!(claims.len(), 4);
+        for claim in claims {
+            started.push(claim.job().tenant.clone());
+            f.end(claim, success()).await;
+        }
+    }
+    let of_quiet = started.iter().filter(|of| **of == tenant("quiet"));
+    assert_eq!(of_quiet.count(), 3, "{started:?}");
+}
+
 pub async fn the_learned_pace_of_one_tenant_closes_no_gate_of_another(f: Fixture) {
     enqueue(&f, "loud", 50).await;
     enqueue(&f, "quiet", 3).await;

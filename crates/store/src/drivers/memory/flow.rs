@@ -4,6 +4,8 @@ use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
 use steadfast_core::{AppliedGate, FlowKey, GateId, GateNumber, GateState, Gates, Share, Tenant};
 
+use crate::claim::Shares;
+
 /// Places whose gates are remembered.
 const APPLIED_MAX: usize = 10_000; // not a limit: a cache
 
@@ -16,9 +18,7 @@ pub(super) struct Flow {
     applied: RefCell<BTreeMap<FlowKey, Arc<[AppliedGate]>>>,
     /// Without how many attempts run, which the jobs tell.
     pub(super) states: BTreeMap<GateNumber, GateState>,
-    shares: BTreeMap<Tenant, Share>,
-    /// What the tenant that was served last had had.
-    least: Share,
+    shares: Shares,
 }
 
 impl Flow {
@@ -64,14 +64,10 @@ impl Flow {
     }
 
     pub(super) fn share(&self, tenant: &Tenant) -> Share {
-        let share = self.shares.get(tenant).copied().unwrap_or_default();
-        share.resumed(self.least)
+        self.shares.get(tenant)
     }
 
     pub(super) fn charge(&mut self, tenant: &Tenant) {
-        let share = self.share(tenant);
-        self.least = self.least.max(share);
-        let share = share.after(1, self.gates.weight(tenant));
-        self.shares.insert(tenant.clone(), share);
+        self.shares.charge(tenant, 1, &self.gates);
     }
 }
