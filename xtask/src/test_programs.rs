@@ -18,10 +18,8 @@ const LONGEST_FIRST: &[&str] = &[
     "dashboard",
     "api",
     "cli",
-    "certificate",
+    "sim",
     "proof",
-    "simulation",
-    "planted",
 ];
 
 /// The tests of all crates, with the features of the lints.

@@ -69,7 +69,7 @@ fn command(seed: u64, backend: Backend) -> String {
         Backend::Sqlite => "every_seed_holds_in_sqlite",
     };
     format!(
-        "STEADFAST_PROVE_SEED={seed} STEADFAST_PROVE_TIMES=1 cargo test -p steadfast-sim --test simulation {test}"
+        "STEADFAST_PROVE_SEED={seed} STEADFAST_PROVE_TIMES=1 cargo test -p steadfast-sim {test}"
     )
 }
 

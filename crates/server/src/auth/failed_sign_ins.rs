@@ -1,7 +1,7 @@
 //! Failed sign-ins by address: guessing gets slower for the guesser, and for no other caller.
 //!
-//! The table is bounded. When it is full, the addresses that failed longest ago make room, so an
-//! attacker with many addresses can make the table forget, but never grow.
+//! The table is bounded. When it is full, the half that failed longest ago makes room, so an attacker
+//! with many addresses can make the table forget, but neither grow nor walk over it at each request.
 
 use std::{
     collections::HashMap,
@@ -36,9 +36,7 @@ impl FailedSignIns {
         if table.len() >= FAILED_SIGN_IN_ADDRESSES_MAX && !table.contains_key(&address) {
             table.retain(|_, it| it.is_recent());
             if table.len() >= FAILED_SIGN_IN_ADDRESSES_MAX {
-                let oldest = table.iter().min_by_key(|(_, it)| it.first);
-                let oldest = oldest.map(|(address, _)| *address);
-                oldest.map(|address| table.remove(&address));
+                forget_older_half(&mut table);
             }
         }
         let failures = table.entry(address).or_insert_with(Failures::new);
@@ -47,6 +45,18 @@ impl FailedSignIns {
         }
         failures.count += 1;
         failures.count
+    }
+}
+
+fn forget_older_half(table: &mut HashMap<IpAddr, Failures>) {
+    let mut times: Vec<(Instant, IpAddr)> = table
+        .iter()
+        .map(|(address, it)| (it.first, *address))
+        .collect();
+    let half = times.len() / 2;
+    times.sort_unstable();
+    for (_, address) in &times[..half] {
+        table.remove(address);
     }
 }
 
@@ -82,8 +92,11 @@ mod tests {
         assert!(!failed.is_blocked(one));
         for number in 0..2 * FAILED_SIGN_IN_ADDRESSES_MAX {
             let number = u32::try_from(number).unwrap();
-            failed.add(Ipv4Addr::from_bits(number).into());
+            let address = Ipv4Addr::from_bits(number).into();
+            assert_eq!(failed.add(address), 1);
+            assert_eq!(failed.add(address), 2, "the newest is kept");
         }
-        assert_eq!(failed.0.lock().unwrap().len(), FAILED_SIGN_IN_ADDRESSES_MAX);
+        let known = failed.0.lock().unwrap().len();
+        assert!((FAILED_SIGN_IN_ADDRESSES_MAX / 2..=FAILED_SIGN_IN_ADDRESSES_MAX).contains(&known));
     }
 }

@@ -78,7 +78,7 @@ fn hold(setting: DiskSetup, usual: u64) {
         ),
         Err(lost) => panic!(
             "{lost}\nto see it again: STEADFAST_PROVE_SEED={seed} STEADFAST_PROVE_TIMES={points} \
-             cargo test -p steadfast-sim --test power"
+             cargo test -p steadfast-sim power::"
         ),
     }
 }
