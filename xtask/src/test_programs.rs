@@ -14,13 +14,7 @@ const PROGRAMS: usize = 3;
 const TESTS_PER_PROGRAM: &str = "4";
 
 /// Those that take longest begin, so that none of them is left alone at the end.
-const LONGEST_FIRST: &[&str] = &[
-    "dashboard",
-    "api",
-    "cli",
-    "sim",
-    "proof",
-];
+const LONGEST_FIRST: &[&str] = &["dashboard", "api", "cli", "sim", "proof"];
 
 /// The tests of all crates, with the features of the lints.
 const WORKSPACE: &[&str] = &["test", "--workspace", "--all-features"];
