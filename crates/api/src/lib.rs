@@ -14,7 +14,7 @@
 //! # Layout
 //!
 //! * `jobs`: jobs and their attempts, batches, and work on many jobs at once. `schedule`: jobs that
-//!   are created by a timetable. `claim`: what workers send and receive.
+//!   are created by a timetable. `work`: what workers send and receive.
 //! * `flow`: queues, gates, destinations and forecasts. `failure`: failures by cause. `policy`: what
 //!   a policy does, or would have done. `certificate`: what an outage would lead to.
 //! * `endpoint` and `webhook`: where events are delivered, and what is sent.
@@ -27,7 +27,6 @@
 #![deny(missing_docs)]
 
 mod certificate;
-mod claim;
 mod duration;
 mod endpoint;
 mod failure;
@@ -41,18 +40,12 @@ mod schedule;
 pub mod schema;
 mod server;
 mod webhook;
+mod work;
 
 pub use certificate::{
     CertificateChangeBody, CertificatePictureBody, CertificateRowBody, CertificateTargetBody,
     CertificateWord, CertifyPolicyRequest, FaultBody, KeptCertificateBody, KeptCertificateList,
     PolicyCertificateBody,
-};
-pub use claim::{
-    ClaimBody, ClaimJobsRequest, ClaimList, ClaimSession, FailRequest, FailureRequest, FenceQuery,
-    HeartbeatEntry, HeartbeatList, HeartbeatRequest, HeartbeatResult, HeartbeatsRequest, LeaseBody,
-    PrerequisiteList, PrerequisiteQuery, PrerequisiteResult, ReleaseRequest, SaveStepRequest,
-    SettleRequest, SettlementList, SettlementOutcome, SettlementRequest, SettlementResult,
-    SnoozeRequest, StepBody, SucceedRequest, WorkerInfo,
 };
 pub use duration::DurationText;
 pub use endpoint::{
@@ -122,3 +115,14 @@ pub use steadfast_core::{BatchJobFilter, BatchStatus, OperationKind, OperationSt
 pub use steadfast_core::{Blocker, QueueExplanation, StartExplanation};
 pub use steadfast_core::{HeaderSource, SecretName, SecretReference};
 pub use webhook::{WebhookEventBody, webhook_job};
+pub use work::claim::{ClaimBody, ClaimJobsRequest, ClaimList, ClaimSession, WorkerInfo};
+pub use work::handler::{
+    FenceQuery, PrerequisiteList, PrerequisiteQuery, PrerequisiteResult, SaveStepRequest, StepBody,
+};
+pub use work::heartbeat::{
+    HeartbeatEntry, HeartbeatList, HeartbeatRequest, HeartbeatResult, HeartbeatsRequest, LeaseBody,
+};
+pub use work::settlement::{
+    FailRequest, FailureRequest, ReleaseRequest, SettleRequest, SettlementList, SettlementOutcome,
+    SettlementRequest, SettlementResult, SnoozeRequest, SucceedRequest,
+};

@@ -20,16 +20,16 @@ pub struct Args {
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let server = args.server.connect()?;
-    let query = |after| TenantPageQuery {
-        tenant: args.tenant.clone(),
-        after,
-        ..TenantPageQuery::default()
-    };
     if server.json {
-        let stats = server.fetch_pages(|after| server.client.get_stats(&query(after)));
+        let tenant = args.tenant.as_ref();
+        let stats = server.fetch_all(tenant, |page| server.client.get_stats(page));
         return output::print_json(&stats.await?);
     }
-    let stats = server.fetch(server.client.get_stats(&query(None))).await?;
+    let query = TenantPageQuery {
+        tenant: args.tenant,
+        ..TenantPageQuery::default()
+    };
+    let stats = server.fetch(server.client.get_stats(&query)).await?;
     let counts = &stats.counts;
     let sections: [(&str, &[(&str, u64)]); 4] = [
         (

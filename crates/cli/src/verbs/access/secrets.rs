@@ -6,13 +6,13 @@ use std::{
 };
 
 use clap::Subcommand;
-use steadfast_api::{SecretList, SetSecretRequest, TenantPageQuery, TenantQuery};
+use steadfast_api::{SecretList, SetSecretRequest, TenantQuery};
 
 use crate::{
     exit::usage,
     output::print_line,
     page::print_rows,
-    server_args::{ConfirmArgs, Server, ServerArgs},
+    server_args::{ConfirmArgs, ServerArgs},
     show::{age, now},
 };
 
@@ -73,8 +73,8 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             }
         }
         Verb::List => {
-            let list = all(&server, query.tenant.as_deref()).await?;
-            server.print(&list, print_list)?;
+            let list = server.fetch_all(query.tenant.as_ref(), |page| client.list_secrets(page));
+            server.print(&list.await?, print_list)?;
         }
         Verb::Delete { name, confirm } => {
             server.confirm_in_production(&format!("delete secret {name}?"), confirm.yes)?;
@@ -112,16 +112,6 @@ fn read_value(file: Option<&Path>) -> anyhow::Result<String> {
         }
     }
     Ok(text)
-}
-
-async fn all(server: &Server, tenant: Option<&str>) -> anyhow::Result<SecretList> {
-    let page = |after| TenantPageQuery {
-        tenant: tenant.map(str::to_owned),
-        after,
-        ..TenantPageQuery::default()
-    };
-    let list = server.fetch_pages(|after| server.client.list_secrets(&page(after)));
-    list.await
 }
 
 fn print_list(list: &SecretList) -> anyhow::Result<()> {

@@ -1,7 +1,7 @@
 //! `steadfast policy certificates`: those that are computed again every hour.
 
 use clap::Subcommand;
-use steadfast_api::{KeptCertificateBody, KeptCertificateList, TenantPageQuery, TenantQuery};
+use steadfast_api::{KeptCertificateBody, KeptCertificateList, TenantQuery};
 
 use crate::{
     output::print_line,
@@ -43,12 +43,8 @@ pub async fn run(args: CertificatesArgs) -> anyhow::Result<()> {
     let server = args.server.connect()?;
     match args.verb {
         Verb::List => {
-            let page = |after| TenantPageQuery {
-                tenant: args.tenant.clone(),
-                after,
-                ..TenantPageQuery::default()
-            };
-            let list = server.fetch_pages(|after| server.client.list_certificates(&page(after)));
+            let tenant = args.tenant.as_ref();
+            let list = server.fetch_all(tenant, |page| server.client.list_certificates(page));
             server.print(&list.await?, print_list)?;
         }
         Verb::Delete { name, confirm } => {
