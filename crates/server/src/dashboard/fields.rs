@@ -105,13 +105,12 @@ impl Fields {
         }
     }
 
-    /// The page of a list that is asked for.
-    pub fn page<Cursor: FromStr>(&self) -> Result<PageRequest<Cursor>, Cursor::Err> {
-        let after = self.get("after").map(str::parse::<Cursor>);
-        Ok(PageRequest {
+    /// The page of a list that is asked for: the first one, if `after` is no cursor of this list.
+    pub fn page<Cursor: FromStr>(&self) -> PageRequest<Cursor> {
+        PageRequest {
             limit: limits::PAGE_DEFAULT,
-            after: after.transpose()?,
-        })
+            after: self.get("after").and_then(|after| after.parse().ok()),
+        }
     }
 
     /// The fields that filter a list of jobs, for the hidden fields of the forms on its page.

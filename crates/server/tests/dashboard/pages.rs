@@ -116,6 +116,28 @@ async fn an_unknown_address_is_answered_with_a_page_and_below_api_with_json() {
 }
 
 #[tokio::test]
+async fn a_list_after_an_unknown_cursor_begins_at_the_first_page() {
+    let node = TestNode::start().await;
+    for path in [
+        "/jobs",
+        "/dead-letters",
+        "/failures",
+        "/schedules",
+        "/batches",
+        "/operations",
+        "/audit",
+    ] {
+        let response = node.get(&format!("{path}?after=nope")).await;
+        assert_eq!(response.status, 200, "{path}: {}", response.body);
+        let first = node.get(path).await.body;
+        let title = first.split("<title>").nth(1).unwrap();
+        let title = title.split("</title>").next().unwrap();
+        assert!(response.body.contains(title), "{path}");
+    }
+    node.stop().await;
+}
+
+#[tokio::test]
 async fn assets_are_revalidated_by_their_hash() {
     let node = TestNode::start().await;
     for file in [

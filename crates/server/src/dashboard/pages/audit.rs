@@ -29,7 +29,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         from: None,
         before: None,
     };
-    let page = fields.page::<AuditId>()?;
+    let page = fields.page::<AuditId>();
     let found = viewer.app.client.audit(filter, page).await?;
     let layout = viewer.layout("/audit", "Audit");
     let row = |record| AuditRow::of(record, &layout);

@@ -96,7 +96,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         is_unfinished: is_unfinished_only,
         ..BatchFilter::default()
     };
-    let page = fields.page::<BatchId>()?;
+    let page = fields.page::<BatchId>();
     let found = viewer.app.client.batches(filter, page).await?;
     let layout = viewer.layout("/batches", "Batches");
     render(&BatchesPage {
@@ -111,7 +111,7 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let record = batches::find(&viewer.app, &viewer.caller, id).await?;
     let fields = &viewer.fields;
     let state: Option<BatchJobFilter> = fields.get("state").map(str::parse).transpose()?;
-    let page = fields.page::<JobId>()?;
+    let page = fields.page::<JobId>();
     let filter = JobFilter::of_batch(id, state);
     let mut jobs = find_page(&viewer.app.client, filter, page, limits::PAGE_LIST_TIME_MAX).await?;
     let layout = viewer.layout("/batches", format!("Batch {id}"));

@@ -52,7 +52,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let groups = List::first(by_dead_letters, limits::PAGE_FAILURES_MAX, |group| {
         FailureRow::of(group, &layout)
     });
-    let page = viewer.fields.page::<JobId>()?;
+    let page = viewer.fields.page::<JobId>();
     let found = list_jobs(&viewer.app, &viewer.caller, filter.clone(), page).await?;
     render(&DeadLettersPage {
         header: JobListHeader::of(&viewer, "/dead-letters", &filter, &found.items).await?,

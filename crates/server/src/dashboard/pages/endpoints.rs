@@ -85,7 +85,7 @@ struct DeliveryRow {
 pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let id: EndpointId = parse_id(&id)?;
     let endpoint = endpoints::find(&viewer.app, &viewer.caller, id).await?;
-    let page = viewer.fields.page::<JobId>()?;
+    let page = viewer.fields.page::<JobId>();
     let label = viewer.fields.get("label").map(str::parse).transpose()?;
     let client = &viewer.app.client;
     let found = client.deliveries(&endpoint, label, page).await?;

@@ -51,7 +51,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         }
         None => None,
     };
-    let page = fields.page::<FailureCursor>()?;
+    let page = fields.page::<FailureCursor>();
     // One group is shown alone.
     let listed = match shown {
         Some(_) => Page {

@@ -32,7 +32,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         return Ok(answer);
     }
     let filter = query::job_filter(&viewer.fields.job_query()?, &viewer.caller)?;
-    let page = viewer.fields.page::<JobId>()?;
+    let page = viewer.fields.page::<JobId>();
     let layout = viewer.layout("/jobs", "Jobs");
     let found = list_jobs(&viewer.app, &viewer.caller, filter.clone(), page).await?;
     render(&JobListPage {

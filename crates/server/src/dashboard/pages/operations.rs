@@ -68,7 +68,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         is_open: is_open_only,
         ..OperationFilter::default()
     };
-    let page = fields.page::<OperationId>()?;
+    let page = fields.page::<OperationId>();
     let found = viewer.app.client.operations(filter, page).await?;
     let layout = viewer.layout("/operations", "Operations");
     render(&OperationsPage {
@@ -87,7 +87,7 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         true => OperationJobFilter::NotChanged,
         false => OperationJobFilter::All,
     };
-    let page = fields.page::<JobId>()?;
+    let page = fields.page::<JobId>();
     let client = &viewer.app.client;
     let jobs: Page<OperationJob, JobId> = client.operation_jobs(&record, filter, page).await?;
     let outcomes = client.operation_outcomes(&record).await?;

@@ -242,10 +242,9 @@ async fn schedule_row(
 
 pub async fn page(viewer: Viewer) -> PageResult {
     let tenant = viewer.tenant()?;
-    let after = viewer.fields.get("after").map(str::parse::<ScheduleId>);
     let page = PageRequest {
         limit: limits::PAGE_SCHEDULES_MAX,
-        after: after.transpose()?,
+        ..viewer.fields.page::<ScheduleId>()
     };
     let layout = viewer.layout("/schedules", "Schedules");
     let listed = viewer.app.client.schedules(tenant, page).await?;
