@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::process::{self, CommandOutput};
-use crate::{VerbResult, fuzz, root};
+use crate::{VerbResult, root, workspace};
 
 const USAGE: &str =
     "usage: cargo xtask docs [--check] [--update] [--animate] [--bin FILE] [page …]";
@@ -40,7 +40,7 @@ pub fn run(args: &[String]) -> VerbResult {
     if options.update || options.check || options.animate {
         let binary = match &options.binary {
             Some(binary) => binary.clone(),
-            None => build(&root)?,
+            None => workspace::server(&root)?,
         };
         if options.update {
             reference::update(&root, &binary)?;
@@ -142,18 +142,6 @@ fn check_pages(root: &Path, binary: &Path, only: &[String]) -> Result<Report, St
         lines: notes,
     };
     Ok(Report { output, note })
-}
-
-fn build(root: &Path) -> Result<PathBuf, String> {
-    let mut build = process::cargo(root);
-    build.args(fuzz::BUILD);
-    let built =
-        process::run_quietly(build).map_err(|error| format!("cannot start cargo: {error}"))?;
-    if !built.success {
-        process::show(&built);
-        return Err("the program does not build".to_owned());
-    }
-    Ok(process::target_directory(root).join("debug/steadfast"))
 }
 
 impl Options {

@@ -11,21 +11,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use crate::process::{self, CommandOutput};
+use crate::workspace;
 
 /// It can be a stream, whose events are not checked by a schema.
 const LOGS: &str = "/api/v1/jobs/{id}/attempts/{attempt}/logs";
 
 const VERSION: &str = "4.32.5";
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
-
-/// All programs, as the tests build them, so that nothing is compiled again for other features.
-pub const BUILD: &[&str] = &[
-    "build",
-    "--workspace",
-    "--all-features",
-    "--examples",
-    "--bins",
-];
 
 /// A change must stand the same requests as the one before; `cargo xtask prove` makes others.
 pub const SEED: u64 = 1;
@@ -34,9 +26,7 @@ pub const EXAMPLES: u64 = 10;
 
 pub fn run(root: &Path, seed: u64, examples: u64) -> Result<CommandOutput, String> {
     let tool = tool(&target(root))?;
-    let mut build = process::cargo(root);
-    build.args(BUILD);
-    let built = process::run_quietly(build).map_err(|error| error.to_string())?;
+    let built = workspace::build_programs(root)?;
     if !built.success {
         return Ok(built);
     }

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::process::{self, CommandOutput, succeeds};
-use crate::{VerbResult, at_once, fuzz, needs, root};
+use crate::{VerbResult, at_once, needs, root, workspace};
 
 struct Library {
     name: &'static str,
@@ -113,14 +113,7 @@ pub fn run(args: &[String]) -> VerbResult {
             ));
         }
     }
-    let mut build = process::cargo(&root);
-    build.args(fuzz::BUILD);
-    let built =
-        process::run_quietly(build).map_err(|error| format!("cannot start cargo: {error}"))?;
-    if !built.success {
-        process::show(&built);
-        return Err("the server does not build".to_owned());
-    }
+    workspace::server(&root)?;
     let report = check(&root, args)?;
     process::show(&report.output);
     println!("{}", report.note);

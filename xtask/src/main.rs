@@ -24,6 +24,7 @@ mod supply_chain;
 mod test;
 mod test_programs;
 mod tidy;
+mod workspace;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -115,6 +116,9 @@ pub const VERBS: &[Verb] = &[
 ];
 
 fn main() -> ExitCode {
+    if let Some(code) = workspace::as_rustdoc() {
+        return code;
+    }
     let args: Vec<String> = env::args().skip(1).collect();
     match dispatch(&args) {
         Ok(()) => ExitCode::SUCCESS,

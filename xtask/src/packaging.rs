@@ -25,7 +25,7 @@ use std::process::Command;
 use self::archive::Compression;
 use self::release::{Manual, Release, TARGETS, Target};
 use crate::process::{self, CommandOutput, succeeds};
-use crate::{VerbResult, fuzz, publish, root};
+use crate::{VerbResult, publish, root, workspace};
 
 pub use self::repository::run as run_repository;
 
@@ -143,13 +143,7 @@ impl Options {
 }
 
 fn run_check(root: &Path) -> VerbResult {
-    let mut build = process::cargo(root);
-    build.args(fuzz::BUILD);
-    let built = process::run_quietly(build).map_err(|error| error.to_string())?;
-    if !built.success {
-        process::show(&built);
-        return Err("the program does not build".to_owned());
-    }
+    workspace::server(root)?;
     verdict(check(root)?)
 }
 

@@ -1,6 +1,5 @@
 //! Steps that a change must pass, one after the other until the first that fails.
 
-use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::process::{self, CommandOutput};
 use crate::{
     VerbResult, docs, fuzz, libraries, packaging, root, supply_chain, test_programs, tidy,
+    workspace,
 };
 
 pub struct Step {
@@ -21,7 +21,8 @@ pub struct Step {
 
 pub enum Action {
     Cargo(Vec<String>),
-    Documentation,
+    /// What it compiles, it also lints.
+    Linted(Vec<String>),
     Tidy,
     SupplyChain,
     /// All test programs, several beside each other.
@@ -108,36 +109,6 @@ pub fn lints() -> Step {
     Step::cargo("lints", &args)
 }
 
-/// Docs build without broken links.
-pub fn documentation() -> Step {
-    Step::new("documentation", Action::Documentation)
-}
-
-/// With the examples, dependencies have the features that tests need, as for the lints.
-const DOCUMENTATION: &[&str] = &[
-    "doc",
-    "--workspace",
-    "--no-deps",
-    "--all-features",
-    "--lib",
-    "--bins",
-    "--examples",
-];
-
-/// With the compiler of the lints, so that crates they have checked are not checked again.
-fn documentation_command() -> Command {
-    let mut command = process::cargo(&root());
-    command.args(DOCUMENTATION);
-    let driver = Path::new(command.get_program()).with_file_name("clippy-driver");
-    if driver.exists() {
-        command.env("RUSTC_WORKSPACE_WRAPPER", driver);
-        // As `cargo clippy -- -D warnings` sets it.
-        let end = "__CLIPPY_HACKERY__";
-        command.env("CLIPPY_ARGS", format!("-D{end}warnings{end}"));
-    }
-    command
-}
-
 impl Step {
     pub fn new(name: &'static str, action: Action) -> Step {
         Step {
@@ -149,8 +120,11 @@ impl Step {
     }
 
     pub fn cargo(name: &'static str, args: &[&str]) -> Step {
-        let args = args.iter().map(|&arg| arg.to_owned()).collect();
-        Step::new(name, Action::Cargo(args))
+        Step::new(name, Action::Cargo(owned(args)))
+    }
+
+    pub fn linted(name: &'static str, args: &[&str]) -> Step {
+        Step::new(name, Action::Linted(owned(args)))
     }
 
     pub fn beside(self) -> Step {
@@ -188,7 +162,11 @@ impl Step {
                 command.args(args);
                 verdict_of(run_cargo(command)?)
             }
-            Action::Documentation => verdict_of(run_cargo(documentation_command())?),
+            Action::Linted(args) => {
+                let mut command = workspace::cargo(&root());
+                command.args(args);
+                verdict_of(run_cargo(command)?)
+            }
             Action::Tests => verdict_of(test_programs::run()?),
             Action::Fuzz => verdict_of(fuzz::run(&root(), fuzz::SEED, fuzz::EXAMPLES)?),
             Action::Packages => verdict_of(packaging::check(&root())?),
@@ -213,8 +191,7 @@ impl Step {
 
     pub fn command(&self) -> String {
         match &self.action {
-            Action::Cargo(args) => format!("cargo {}", args.join(" ")),
-            Action::Documentation => format!("cargo {}", DOCUMENTATION.join(" ")),
+            Action::Cargo(args) | Action::Linted(args) => format!("cargo {}", args.join(" ")),
             Action::Tidy => "cargo xtask tidy".to_owned(),
             Action::SupplyChain => "cargo xtask supply-chain".to_owned(),
             Action::Tests => "cargo test --workspace --all-features".to_owned(),
@@ -232,6 +209,10 @@ impl Step {
             None => rerun,
         }
     }
+}
+
+fn owned(args: &[&str]) -> Vec<String> {
+    args.iter().map(|&arg| arg.to_owned()).collect()
 }
 
 fn run_cargo(command: Command) -> Result<CommandOutput, String> {

@@ -3,7 +3,7 @@
 use std::env;
 
 use crate::steps::{self, Action, Step};
-use crate::{VerbResult, fuzz, needs, process, root};
+use crate::{VerbResult, fuzz, needs, process, root, workspace};
 
 pub fn run(args: &[String]) -> VerbResult {
     let filter = match args.split_first() {
@@ -19,8 +19,6 @@ pub fn run(args: &[String]) -> VerbResult {
     steps::run(&all(filter))
 }
 
-const TEST_PROGRAMS: &[&str] = &["test", "--workspace", "--all-features", "--no-run"];
-
 /// The filter goes to the tests alone. With one there is little to run, so cargo runs it.
 fn all(filter: &[String]) -> Vec<Step> {
     let tests = if filter.is_empty() {
@@ -28,21 +26,19 @@ fn all(filter: &[String]) -> Vec<Step> {
     } else {
         let mut args = vec!["test", "--workspace", "--all-features"];
         args.extend(filter.iter().map(String::as_str));
-        Step::cargo("tests", &args)
+        Step::linted("tests", &args)
     };
     vec![
         steps::formatting(),
         steps::tidy(),
         // It may wait for the network.
         Step::new("supply chain", Action::SupplyChain).beside(),
-        steps::lints(),
-        steps::documentation(),
-        Step::cargo("programs", fuzz::BUILD),
+        Step::linted("programs", workspace::PROGRAMS),
         // These wait more than they compute, and need no more than what is built by now.
         Step::new("libraries", Action::Libraries).beside(),
         Step::new("packages", Action::Packages).beside(),
         Step::new("book", Action::Book).beside(),
-        Step::cargo("test programs", TEST_PROGRAMS),
+        Step::linted("test programs", workspace::TEST_PROGRAMS),
         tests,
         Step::new("fuzzing", Action::Fuzz),
     ]

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::process::{self, CommandOutput};
-use crate::{at_once, root};
+use crate::{at_once, root, workspace};
 
 /// Programs at the same time, and tests at the same time in each. Memory is no limit: a test takes
 /// some ten megabytes, one with a browser some hundred.
@@ -68,7 +68,7 @@ fn test_target(line: &str) -> Option<String> {
 }
 
 fn cargo(args: &[&str]) -> Result<CommandOutput, String> {
-    let mut command = process::cargo(&root());
+    let mut command = workspace::cargo(&root());
     command.args(WORKSPACE).args(args);
     if std::env::var_os("RUST_TEST_THREADS").is_none() {
         command.env("RUST_TEST_THREADS", TESTS_PER_PROGRAM);
