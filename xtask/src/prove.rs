@@ -16,7 +16,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::process::{self, CommandOutput, succeeds};
-use crate::{VerbResult, fuzz, needs, root};
+use crate::{VerbResult, fuzz, needs, root, workspace};
 
 use ledger::{Ledger, Round};
 
@@ -176,7 +176,7 @@ fn build(chosen: &[&Proof]) -> VerbResult {
         (measured < chosen.len(), &debug[..]),
     ];
     for (_, args) in builds.into_iter().filter(|(is_needed, _)| *is_needed) {
-        let mut command = process::cargo(&root());
+        let mut command = cargo(args == debug);
         command.args(args).arg("--no-run");
         let ran = process::run_build(command);
         let ran = ran.map_err(|error| format!("cannot start cargo: {error}"))?;
@@ -186,6 +186,14 @@ fn build(chosen: &[&Proof]) -> VerbResult {
         }
     }
     Ok(())
+}
+
+/// What is measured is built as it is shipped, all else as `cargo xtask test` builds it.
+fn cargo(is_debug: bool) -> Command {
+    match is_debug {
+        true => workspace::cargo(&root()),
+        false => process::cargo(&root()),
+    }
 }
 
 fn go_on(chosen: &[&Proof], ledger: &mut Ledger, place: &Path, time: Duration) -> VerbResult {
@@ -248,7 +256,7 @@ impl Proof {
                 return Ok((ran, figures));
             }
         }
-        let mut command = process::cargo(&root());
+        let mut command = cargo(!matches!(self.by, Method::Measured(_)));
         if let Method::Suite(_, (variable, value)) = self.by {
             command.env(variable, value);
         }
