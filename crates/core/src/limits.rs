@@ -205,10 +205,9 @@ pub const WAITING_RETRY_AFTER: Duration = Duration::from_secs(5);
 pub const RATE_PER: RangeInclusive<Duration> = Duration::from_secs(1)..=DAY;
 /// Starts beyond a rate's limit: as for the limit itself.
 pub const RATE_BURST_MAX: u32 = RATE_LIMIT_MAX;
-/// Of this many starts of a rate without a burst, one is kept to make up for late ones. So starts may
-/// be late by a 32nd of the window, and 97 % of the limit are reached; smaller limits have windows so
-/// wide that they lose less by being late.
-pub const RATE_LATE_PART: u32 = 32;
+/// Starts of a rate without a burst may be late by this part of its window without putting off those
+/// after them, which costs as much of the limit: 97 % are reached.
+pub const RATE_LATE_PART: u32 = 33;
 /// A time that is later than it can be by no more than this was written by a clock that is a little
 /// ahead, and counts; one that is later was written before the clock was set back.
 pub const CLOCK_STEP_MAX: Duration = Duration::from_secs(5);

@@ -75,6 +75,8 @@ fn a_tenant_with_all_its_might_does_not_stop_another_on_postgres() {
 struct Times {
     create: Vec<Duration>,
     claim: Vec<Duration>,
+    heartbeat: Vec<Duration>,
+    settle: Vec<Duration>,
     call: Vec<Duration>,
     list: Vec<Duration>,
 }
@@ -155,6 +157,8 @@ fn attack(store: &str, dir: &Path) -> Vec<Ratio> {
     vec![
         ratio("create", quiet.create, attacked.create),
         ratio("claim", quiet.claim, attacked.claim),
+        ratio("heartbeat", quiet.heartbeat, attacked.heartbeat),
+        ratio("settle", quiet.settle, attacked.settle),
         ratio("call", quiet.call, attacked.call),
         ratio("list", quiet.list, attacked.list),
     ]
@@ -194,9 +198,15 @@ impl Times {
             panic!("{claims}");
         };
         assert_eq!(claim["id"], work);
-        let path = format!("/api/v1/claims/{}/succeed", work.as_str().unwrap());
-        let settle = json!({"fence": claim["fence"]});
-        http.post(&path, &settle).unwrap().is(200);
+        let path = format!("/api/v1/claims/{}", work.as_str().unwrap());
+        let fence = json!({"fence": claim["fence"]});
+        let mut held = |verb| {
+            http.post(&format!("{path}/{verb}"), &fence)
+                .unwrap()
+                .is(200)
+        };
+        self.heartbeat.push(timed(|| held("heartbeat")).1);
+        self.settle.push(timed(|| held("succeed")).1);
         let (_, time) = timed(|| {
             let job = create(&mut http, &json!({"api": target.url, "priority": 9}));
             let attempt = (job.as_str().unwrap().to_owned(), 1);

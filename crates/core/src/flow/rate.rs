@@ -11,8 +11,8 @@ use crate::{
 };
 
 /// At most `limit + burst` starts in any window of length `per`; if nothing waits, `burst + 1` may
-/// start together, and then one every `per / limit`. Of a large limit a small part is kept for starts
-/// that come late: see [`limits::RATE_LATE_PART`].
+/// start together, and then one every `per / limit`. Several starts a second are a little further apart,
+/// so that late ones can be made up for: see [`limits::RATE_LATE_PART`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rate {
@@ -70,32 +70,47 @@ impl FromStr for Rate {
     }
 }
 
-/// Starts are spaced as if `steady` of them filled `per`; `next_start` is when the one after the last
-/// would come. A start may come earlier than that by as much as the other `limit + burst - steady`
-/// take. So in any window of length `per` there are at most `limit + burst`.
+/// Starts have a distance, the spacing; `next_start` is when the one after the last would come. A start
+/// may come earlier than that, by the slack. Of `limit + burst` starts and one more, the last comes at
+/// least `(limit + burst) * spacing - slack` after the first, and that is never less than `per`.
 ///
-/// No node starts a job in the very moment in which it may start. If all of the limit were spaced and
-/// there were no burst, each start would put off the next one by as much as it is late itself, and
-/// 500 a second came to 310 (SQLite) and 216 (PostgreSQL).
+/// No node starts a job in the very moment in which it may start. Without slack each start would put off
+/// the next one by as much as it is late itself, and 500 a second came to 310 (SQLite) and 216
+/// (PostgreSQL).
 impl Rate {
-    /// How many starts of a window are spaced.
-    fn steady(&self) -> u32 {
-        let late = (self.limit / limits::RATE_LATE_PART).saturating_sub(self.burst);
-        self.limit.saturating_sub(late).max(1)
-    }
-
     /// How long one start takes, rounded up: never too fast.
     fn spacing(&self) -> i64 {
-        let per = i64::try_from(self.per.as_micros()).unwrap_or(i64::MAX);
-        let steady = i64::from(self.steady());
-        per.div_euclid(steady) + i64::from(per.rem_euclid(steady) > 0)
+        let (limit, burst) = (i64::from(self.limit), i64::from(self.burst));
+        match self.burst_is_slack() {
+            true => div_up(self.per_micros(), limit),
+            false => div_up(self.per_micros() + self.late(), limit + burst),
+        }
     }
 
     /// How much earlier than its time a start may come.
     fn slack(&self) -> i64 {
-        let most = i64::from(self.limit) + i64::from(self.burst);
-        let others = most.saturating_sub(i64::from(self.steady())).max(0);
-        self.spacing().saturating_mul(others)
+        match self.burst_is_slack() {
+            true => self.spacing().saturating_mul(i64::from(self.burst)),
+            false => self.late(),
+        }
+    }
+
+    /// Whether starts of the burst, which come early, make up for all that come late.
+    fn burst_is_slack(&self) -> bool {
+        let burst = self.per_micros().saturating_mul(i64::from(self.burst));
+        burst / i64::from(self.limit.max(1)) >= self.late()
+    }
+
+    /// How late a start may be without loss. Starts a second apart or more lose little by being late.
+    fn late(&self) -> i64 {
+        match self.per_micros() / i64::from(self.limit.max(1)) {
+            1_000_000.. => 0,
+            _ => self.per_micros() / i64::from(limits::RATE_LATE_PART),
+        }
+    }
+
+    fn per_micros(&self) -> i64 {
+        i64::try_from(self.per.as_micros()).unwrap_or(i64::MAX)
     }
 
     /// `next_start`, unless it is later than this rate can have put it: then the clock was set
@@ -135,4 +150,9 @@ impl Rate {
     pub fn interval(&self) -> Duration {
         Duration::from_micros(u64::try_from(self.spacing()).unwrap_or(0))
     }
+}
+
+fn div_up(time: i64, by: i64) -> i64 {
+    let by = by.max(1);
+    time.div_euclid(by) + i64::from(time.rem_euclid(by) > 0)
 }

@@ -209,15 +209,15 @@ mod tests {
     #[test]
     fn a_closed_rate_says_when_it_opens() {
         let rate = Rate {
-            limit: 4,
+            limit: 1,
             per: Duration::from_secs(1),
             burst: 0,
         };
         let limits = limits(rate);
         let state = limits.after_starts(&GateState::default(), 1, 0, at(0));
-        let closed = ClosedBy::Rate(at(250));
+        let closed = ClosedBy::Rate(at(1_000));
         assert_eq!(limits.room(&state, false, at(1)), Room::Closed(closed));
-        assert_eq!(limits.room(&state, false, at(250)), Room::For(1));
+        assert_eq!(limits.room(&state, false, at(1_000)), Room::For(1));
     }
 
     #[test]
@@ -228,9 +228,9 @@ mod tests {
             burst,
         };
         for (before, after, now) in [
-            (rate(4, 1, 0), rate(4, 1, 0), at(-3_600_000)),
+            (rate(1, 1, 0), rate(1, 1, 0), at(-3_600_000)),
             (rate(4, 1, 9), rate(4, 1, 9), at(-3_600_000)),
-            (rate(1, 3_600, 0), rate(10, 1, 0), at(1)),
+            (rate(1, 3_600, 0), rate(1, 1, 0), at(1)),
             (rate(1, 3_600, 0), rate(10, 1, 20), at(1)),
         ] {
             let state = limits(before).after_starts(&GateState::default(), 30, 0, at(0));
@@ -244,10 +244,10 @@ mod tests {
             assert_eq!(limits.room(&state, false, later), Room::For(1));
         }
         // Set back by less, it opens when it would have.
-        let limits = limits(rate(4, 1, 0));
+        let limits = limits(rate(1, 1, 0));
         let state = limits.after_starts(&GateState::default(), 1, 0, at(0));
-        let closed = ClosedBy::Rate(at(250));
-        for now in [at(-3_000), at(-1), at(249)] {
+        let closed = ClosedBy::Rate(at(1_000));
+        for now in [at(-3_000), at(-1), at(999)] {
             assert_eq!(
                 limits.room(&state, false, now),
                 Room::Closed(closed.clone())
@@ -293,7 +293,7 @@ mod tests {
         /// A node that comes late makes up for it.
         #[test]
         fn a_rate_is_reached_though_each_start_is_late(
-            (limit, burst) in (32..2_000_u32, 0..3_u32),
+            (limit, burst) in (1..2_000_u32, 0..3_u32),
             late in prop::collection::vec(0..15_000_i64, 20..40),
         ) {
             const WINDOWS: i64 = 20;
@@ -316,7 +316,7 @@ mod tests {
                 }
             }
             let reached = starts.len() as f64 / (f64::from(limit) * WINDOWS as f64);
-            prop_assert!(reached > 0.95, "{reached}");
+            prop_assert!(reached >= 0.97, "{reached}");
             let most = usize::try_from(limit + burst).unwrap();
             for window in starts.windows(most + 1) {
                 prop_assert!(window[most] - window[0] >= 1_000_000);

@@ -209,7 +209,7 @@ pub async fn the_end_of_a_job_wakes_those_who_release_others(f: Fixture) {
 pub async fn an_end_at_a_full_gate_with_a_rate_is_not_slept_through(f: Fixture) {
     let limits = GateLimits {
         max_running: Some(1),
-        rate: Rate::new(2, secs(1), 0).ok(),
+        rate: Rate::new(1, secs(1), 0).ok(),
         ..GateLimits::default()
     };
     let id = GateId::new(None, GateScope::Queue, "default").unwrap();
@@ -217,7 +217,7 @@ pub async fn an_end_at_a_full_gate_with_a_rate_is_not_slept_through(f: Fixture) 
     f.use_gates(&gates).await;
     let request = request(9);
     f.enqueue(f.jobs(2)).await;
-    let next_start = f.now().plus(Duration::from_millis(500));
+    let next_start = f.now().plus(Duration::from_millis(1_000));
     let mut first = f.store.claim(request.clone()).await.unwrap().claims;
     assert_eq!(first.len(), 1);
     let told = f.store.claim(request.clone()).await.unwrap().next_due;
@@ -229,7 +229,7 @@ pub async fn an_end_at_a_full_gate_with_a_rate_is_not_slept_through(f: Fixture) 
     }
     let next = f.store.claim(request.clone()).await.unwrap();
     assert_eq!((next.claims.len(), next.next_due), (0, Some(next_start)));
-    f.clock.advance(Duration::from_millis(400));
+    f.clock.advance(Duration::from_millis(900));
     assert_eq!(f.store.claim(request).await.unwrap().claims.len(), 1);
 }
 
