@@ -13,7 +13,7 @@ use steadfast_core::{
 };
 
 use super::{DueIndex, DueRange, Head, Level, Writers, gates::reopens_at, view::BlockedBy};
-use crate::store::ClaimRequest;
+use super::request::ClaimRequest;
 
 /// What one claim has taken so far, by those that have an allowance.
 #[derive(Default)]

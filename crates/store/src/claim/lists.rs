@@ -11,7 +11,7 @@ use steadfast_core::{
 };
 
 use super::FlowKeyId;
-use crate::store::ClaimRequest;
+use super::request::ClaimRequest;
 
 type Lists<N> = HashMap<N, HashSet<FlowKeyId>>;
 

@@ -11,7 +11,7 @@ use super::{
     DueIndex,
     choose::{NextRange, Pick, Search, SentJobs},
 };
-use crate::store::ClaimRequest;
+use super::request::ClaimRequest;
 
 /// What one tenant may start.
 #[derive(Debug)]

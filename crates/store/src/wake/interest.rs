@@ -13,7 +13,7 @@ use crate::{
     claim::{DueRange, FlowKeyId},
     limits::RANGE_HINTS_MAX,
 };
-use crate::{lane::Lane, limits::WAKE_LANES_MAX, store::ClaimRequest};
+use crate::{claim::ClaimRequest, lane::Lane, limits::WAKE_LANES_MAX};
 
 /// What a caller waits for. Callers with equal ones stand in for each other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
