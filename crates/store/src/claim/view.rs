@@ -12,8 +12,7 @@ use std::{
 
 use steadfast_core::{CallOwner, FlowKey, GateNumber, Kind, Queue, Share, Tenant, Timestamp};
 
-use super::{DueRange, order::TenantOrder};
-use super::request::ClaimRequest;
+use super::{DueRange, order::TenantOrder, request::ClaimRequest};
 use crate::limits::GATES_WITH_ROOM_EXAMINED_MAX;
 
 /// Which jobs a caller wants.

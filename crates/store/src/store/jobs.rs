@@ -4,9 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditRecord, Claim, CommitResult, Fence, Job, JobCommand, JobId, Kind, NewJob,
-    Payload, Queue, StepName, Subscriptions, Tenant, Timestamp, Transition, UniqueResult,
-    WorkerName,
+    AuditRecord, Claim, CommitResult, Fence, Job, JobCommand, JobId, Kind, NewJob, Payload, Queue,
+    StepName, Subscriptions, Tenant, Timestamp, Transition, UniqueResult, WorkerName,
 };
 
 use super::BaseStore;
