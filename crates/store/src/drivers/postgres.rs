@@ -187,14 +187,17 @@ impl PostgresStore {
         let stored = async {
             // Numbers outlive your transaction, so they are given outside of it.
             let conn = self.inner.conn().await?;
-            let numbered = names::with_numbers(&conn.session(), jobs.iter()).await?;
+            let mut hints = WakeReasons::default();
+            let numbered = match enqueue::numbered(&conn.session(), &jobs, &mut hints).await? {
+                Ok(numbered) => numbered,
+                Err(full) => return Ok(Err(full)),
+            };
             drop(conn);
             if !names::hold(&theirs, &numbered).await? {
                 self.inner.shared.names.forget_stored();
                 return Err(DriverError::unreadable("lane", "it was deleted meanwhile"));
             }
             theirs.client.batch_execute("SAVEPOINT steadfast").await?;
-            let mut hints = WakeReasons::default();
             let answer = enqueue::enqueue_in(&theirs, &numbered, &mut hints).await;
             if !matches!(answer, Ok(Ok(_))) {
                 let undo = "ROLLBACK TO steadfast; RELEASE steadfast";
