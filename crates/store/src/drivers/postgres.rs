@@ -187,16 +187,19 @@ impl PostgresStore {
         let stored = async {
             // Numbers outlive your transaction, so they are given outside of it.
             let inner = &*self.inner;
+            let mut hints = WakeReasons::default();
             let number = on_one_connection!(inner, |conn| async {
-                names::with_numbers(&conn.session(), jobs.iter()).await
+                enqueue::numbered(&conn.session(), &jobs, &mut hints).await
             });
-            let numbered = number.await?;
+            let numbered = match number.await? {
+                Ok(numbered) => numbered,
+                Err(full) => return Ok(Err(full)),
+            };
             if !names::hold(&theirs, &numbered).await? {
                 self.inner.shared.names.forget_stored();
                 return Err(DriverError::unreadable("lane", "it was deleted meanwhile"));
             }
             theirs.client.batch_execute("SAVEPOINT steadfast").await?;
-            let mut hints = WakeReasons::default();
             let answer = enqueue::enqueue_in(&theirs, &numbered, &mut hints).await;
             if !matches!(answer, Ok(Ok(_))) {
                 let undo = "ROLLBACK TO steadfast; RELEASE steadfast";
