@@ -299,8 +299,8 @@ mod tests {
 
     use steadfast_core::{AlertRule, Outcome, Payload, PolicyPatch, WorkerName};
     use steadfast_store::{
-        BaseStore as _, ClaimRequest, JobDetail, JobStore as _, ManualClock, MemoryStore,
-        QueryStore as _, ScheduleStore as _,
+        BaseStore as _, ClaimRequest, Clock as _, JobDetail, JobStore as _, ManualClock,
+        MemoryStore, QueryStore as _, ScheduleStore as _,
     };
 
     use super::*;

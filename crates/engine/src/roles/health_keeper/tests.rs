@@ -210,7 +210,7 @@ async fn one_tenant_with_very_many_destinations_does_not_keep_others_from_being_
         job.destination = Some(Destination::new(&host).unwrap());
         let worker = WorkerName::new("w").unwrap();
         let claim = job.into_job(now).claim(worker, None, now);
-        tallies.add(&claim.end(refused(), now), false, &gates);
+        tallies.add(&claim.end(refused(), now), false, false, &gates);
     };
     for number in 0..TALLIES_PER_TENANT_MAX + 10 {
         add("loud", number);
