@@ -64,7 +64,7 @@ KNOWN: dict[str, str] = {
     ),
     "test_tasks.test_tasks.test_revoked_by_headers_complex_canvas": (
         "the test fails if no worker replies within a second to the question which tasks are "
-        "active, which it asks dozens of times; why one reply came late is not known"
+        "active, which it asks dozens of times; why replies came late is not known"
     ),
 }
 """Tests that fail with Steadfast and not with Redis, with the reason."""
