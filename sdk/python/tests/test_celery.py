@@ -24,6 +24,7 @@ pytest.importorskip(
 
 from steadfast.celery import content
 from steadfast.celery.address import address_of_url
+from steadfast.celery.mailbox import BELL_WAIT
 from steadfast.celery.messages import ETA_LEAD
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -202,6 +203,20 @@ def test_remote_control_reaches_a_worker(tasks: Any, worker: CeleryWorker) -> No
     assert replies == [{worker.name: {"ok": "pong"}}]
     stats = tasks.app.control.inspect([worker.name], timeout=TIMEOUT).stats()
     assert list(stats) == [worker.name]
+
+
+def test_remote_control_needs_no_bell(tasks: Any, worker: CeleryWorker) -> None:
+    """A bell that cannot be claimed is not rung, and the worker looks by itself."""
+    pause = "/api/v1/queues/celery.mailbox/pause"
+    client = address_of_url(tasks.URL).client()
+    client.request("POST", pause)
+    try:
+        for _ in range(3):
+            # Less than a receiver waits for a bell.
+            replies = tasks.app.control.ping(destination=[worker.name], timeout=BELL_WAIT / 2)
+            assert replies == [{worker.name: {"ok": "pong"}}]
+    finally:
+        client.request("POST", pause.replace("pause", "resume"))
 
 
 def test_a_revoked_task_does_not_run(tasks: Any, worker: CeleryWorker) -> None:

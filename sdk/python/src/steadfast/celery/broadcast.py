@@ -66,10 +66,11 @@ class Broadcaster:
         self._thread_of = 0
         """The process that has the thread for events. A forked process needs its own."""
 
-    def send(self, to: str, message: Any) -> None:
-        """Stores a message and wakes its receivers."""
+    def send(self, to: str, message: Any, has_bell: bool = False) -> None:
+        """Stores a message, and wakes its receivers if they wait for a bell."""
         self._store(to, [message])
-        self._ring(to)
+        if has_bell:
+            self._ring(to)
 
     def send_soon(self, to: str, message: Any) -> None:
         """Sends a message together with others, if anybody has subscribed to the address."""

@@ -106,7 +106,7 @@ class Channel(virtual.Channel):
         for queue in queues:
             self._put(queue, message)
         if kind == "fanout":
-            broadcaster.send(exchange, message)
+            broadcaster.send(exchange, message, has_bell=True)
         elif kind == "topic":
             broadcaster.send_soon(exchange, message)
         elif self._is_transient(exchange):

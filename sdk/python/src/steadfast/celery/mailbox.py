@@ -145,8 +145,8 @@ class Mailbox:
             oldest = self._newest - 2 * OVERLAP
             self._seen = {it: created for it, created in self._seen.items() if created >= oldest}
 
-    def _bell(self) -> str:
-        """The bell of the address, held by somebody."""
+    def _bell(self) -> str | None:
+        """The bell of the address; `None` if nobody may hold it yet, and so nobody rings it."""
         to = self.binding.to
         body: dict[str, Any] = {
             "kind": BELL_KIND,
@@ -160,7 +160,9 @@ class Mailbox:
         if bell["label"] not in ("running", "succeeded"):
             claim = {"worker": worker_name(), "queues": [QUEUE], "kinds": [BELL_KIND]}
             body = claim | self._address.of_tenant()
-            self._client.request("POST", "/api/v1/claims", body=body)
+            claims = self._client.request("POST", "/api/v1/claims", body=body)["claims"]
+            if bell["id"] not in [it["id"] for it in claims]:
+                return None
         return str(bell["id"])
 
     def _subscribe(self) -> None:
