@@ -184,11 +184,13 @@ impl Server {
     pub fn freeze(&self) -> io::Result<Frozen> {
         let text = fs::read_to_string(self.directory.join("data/postmaster.pid"))?;
         let first = text.lines().next().unwrap_or_default();
+        // The first process starts no others while it stands still, but one of them may just end.
+        let mut frozen = Frozen(Vec::new());
+        frozen.stop(first)?;
         let children = fs::read_to_string(format!("/proc/{first}/task/{first}/children"))?;
-        let children = children.split_whitespace();
-        let processes = std::iter::once(first).chain(children).map(str::to_owned);
-        let frozen = Frozen(processes.collect());
-        frozen.signal("STOP")?;
+        for child in children.split_whitespace() {
+            frozen.stop(child)?;
+        }
         Ok(frozen)
     }
 
@@ -271,24 +273,29 @@ impl Drop for Server {
 pub struct Frozen(Vec<String>);
 
 impl Frozen {
-    fn signal(&self, name: &str) -> io::Result<()> {
-        let status = Command::new("kill")
-            .args(["-s", name])
-            .args(&self.0)
-            .status()?;
-        match status.success() {
-            true => Ok(()),
-            false => Err(io::Error::other("a process of the server has ended")),
+    /// Stops a process, unless it has ended.
+    fn stop(&mut self, process: &str) -> io::Result<()> {
+        if signal("STOP", process)? {
+            self.0.push(process.to_owned());
         }
+        Ok(())
     }
 }
 
 impl Drop for Frozen {
     fn drop(&mut self) {
-        if let Err(error) = self.signal("CONT") {
-            tracing::warn!(%error, "cannot wake PostgreSQL");
+        for process in &self.0 {
+            if !signal("CONT", process).is_ok_and(|is_sent| is_sent) {
+                tracing::warn!(process, "cannot wake PostgreSQL");
+            }
         }
     }
+}
+
+/// Answers whether the process is there.
+fn signal(name: &str, process: &str) -> io::Result<bool> {
+    let status = Command::new("kill").args(["-s", name, process]).status()?;
+    Ok(status.success())
 }
 
 /// A command in a neutral environment, as a user that the server accepts.

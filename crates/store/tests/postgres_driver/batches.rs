@@ -6,8 +6,9 @@ use steadfast_core::{
     BatchId, Claim, Dependencies, JobId, NewBatch, NewJob, NewJobExtras, OnFailure, Tenant,
 };
 use steadfast_store::{
-    BaseStore as _, BatchCreateResult, BatchFilter, DependencyStore as _, JobDetail, JobStore as _,
-    PageRequest, PostgresStore, QueryStore as _, WakeInterest, limits::EVENT_COMMIT_MARGIN,
+    BaseStore as _, BatchCreateResult, BatchFilter, ClaimRequest, DependencyStore as _, JobDetail,
+    JobStore as _, PageRequest, PostgresStore, QueryStore as _, WakeInterest,
+    limits::EVENT_COMMIT_MARGIN,
 };
 
 use crate::common::{TestDatabase, job, request, success, woken};
@@ -78,7 +79,12 @@ fn job_after(store: &PostgresStore, other: JobId) -> NewJob {
 /// A job that runs, and one that waits for it.
 async fn linked(store: &PostgresStore) -> (Claim, JobId) {
     store.enqueue(vec![job(store)], None).await.unwrap();
-    let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
+    // It does not wait for jobs, so the rows are read before it is told that there is none.
+    let request = ClaimRequest {
+        is_thorough: true,
+        ..request(1)
+    };
+    let claim = store.claim(request).await.unwrap().claims.remove(0);
     let job = job_after(store, claim.job().id);
     let id = job.id;
     store.enqueue(vec![job], None).await.unwrap();
