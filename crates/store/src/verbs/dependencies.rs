@@ -331,30 +331,26 @@ async fn release<D: Driver>(
     });
     let first = found.await?.first().map(|event| event.seq);
     let took = is_whole.then(|| began.elapsed());
+    position.found_dependency(first, Instant::now(), took);
     let Some(first) = first else {
-        position.found_dependencies(None, Instant::now(), took);
         return Ok(ReleasedDependants::default());
     };
     let given = (first - 1, limit, subscriptions);
-    let released = driver.transact(OPERATION, limit, given, |tx, it| {
-        Box::pin(release_some(tx, it.0, it.1, &it.2))
-    });
-    let (released, last) = released.await?;
-    let found = (first, last.unwrap_or(first));
-    position.found_dependencies(Some(found), Instant::now(), took);
-    Ok(released)
+    driver
+        .transact(OPERATION, limit, given, |tx, it| {
+            Box::pin(release_some(tx, it.0, it.1, &it.2))
+        })
+        .await
 }
 
-/// Also answers with the last event that was found.
 async fn release_some(
     tx: &mut dyn Transaction,
     after: i64,
     limit: usize,
     subscriptions: &Subscriptions,
-) -> Result<(ReleasedDependants, Option<i64>), DriverError> {
+) -> Result<ReleasedDependants, DriverError> {
     let events = tx.dependency_events(after, limit, Lock::SkipLocked);
     let events = events.await?;
-    let last = events.last().map(|event| event.seq);
     let mut has_more = events.len() == limit;
     let ended: Vec<JobId> = events.iter().map(|event| event.job).collect();
     let mut states = HashMap::new();
@@ -400,7 +396,7 @@ async fn release_some(
         let results = tx.run_command(&jobs, &command, subscriptions, &|_| true);
         changed.extend(results.await?.into_iter().flatten());
     }
-    Ok((ReleasedDependants { changed, has_more }, last))
+    Ok(ReleasedDependants { changed, has_more })
 }
 
 /// What those do that wait for others: the ones to release, and the ones to fail.

@@ -39,10 +39,8 @@ struct EventFloor {
     floor: i64,
     /// All events up to this number are visible, or gone.
     visible: i64,
-    /// An event that was seen, and when.
+    /// The last event that was seen, and when.
     seen: Option<(i64, Instant)>,
-    /// The last one that was seen since.
-    newest: Option<(i64, Instant)>,
     whole: Option<FullScan>,
 }
 
@@ -104,16 +102,15 @@ impl EventPosition {
         }
     }
 
-    /// The look found events between these two, or none.
-    pub(crate) fn found_dependencies(
+    /// The look found this event first, or none.
+    pub(crate) fn found_dependency(
         &self,
-        found: Option<(i64, i64)>,
+        first: Option<i64>,
         now: Instant,
         whole_took: Option<Duration>,
     ) {
         let mut events = lock(&self.dependencies);
-        let (first, last) = found.unzip();
-        events.learn(first, last, now);
+        events.learn(first, first, now);
         if let Some(took) = whole_took {
             events.was_whole(took);
         }
@@ -288,13 +285,7 @@ impl EventFloor {
     fn learn(&mut self, first: Option<i64>, last: Option<i64>, now: Instant) {
         if first.is_some_and(|first| first <= self.floor) {
             // One was committed late, or a server has taken over whose numbers were lower.
-            (self.floor, self.visible) = (0, 0);
-            (self.seen, self.newest) = (None, None);
-        }
-        if let Some(last) = last
-            && self.newest.is_none_or(|(newest, _)| newest < last)
-        {
-            self.newest = Some((last, now));
+            (self.floor, self.visible, self.seen) = (0, 0, None);
         }
         if let Some((seen, at)) = self.seen
             && now.saturating_duration_since(at) >= EVENT_COMMIT_MARGIN
@@ -303,8 +294,7 @@ impl EventFloor {
         }
         self.floor = first.map_or(self.visible, |first| self.visible.min(first - 1));
         if self.seen.is_none() {
-            let newest = self.newest.take();
-            self.seen = newest.filter(|(newest, _)| *newest > self.visible);
+            self.seen = last.map(|last| (last, now));
         }
     }
 }
@@ -425,23 +415,6 @@ mod tests {
         assert_eq!(look.next(), Some(0), "a full scan");
         position.end(look);
         assert_eq!(position.begin(1, later).next(), Some(9), "once");
-    }
-
-    #[test]
-    fn what_was_released_in_several_looks_is_passed() {
-        let position = EventPosition::default();
-        let began = Instant::now();
-        let floor_after = |found, seconds| {
-            let now = began + Duration::from_secs(seconds);
-            position.dependencies(now);
-            position.found_dependencies(found, now, None);
-            lock(&position.dependencies).floor
-        };
-        let margin = EVENT_COMMIT_MARGIN.as_secs();
-        assert_eq!(floor_after(Some((1, 3)), 0), 0);
-        assert_eq!(floor_after(Some((4, 6)), 0), 0);
-        assert_eq!(floor_after(None, margin), 3);
-        assert_eq!(floor_after(None, margin), 6);
     }
 
     #[test]
