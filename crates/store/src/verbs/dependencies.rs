@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
-    time::Instant,
 };
 
 use async_trait::async_trait;
@@ -322,35 +321,26 @@ async fn release<D: Driver>(
     subscriptions: Arc<Subscriptions>,
 ) -> Result<ReleasedDependants, StoreError> {
     const OPERATION: &str = "release_dependants";
-    let position = driver.event_position();
-    let began = Instant::now();
-    let (after, is_whole) = position.dependencies(began);
     // Most looks find nothing, and need no transaction.
-    let found = driver.read(OPERATION, Asker::Node, after, |tx, after| {
-        Box::pin(async move { tx.dependency_events(*after, 1, Lock::None).await })
+    let has_none = driver.read(OPERATION, Asker::Node, (), |tx, ()| {
+        Box::pin(async move { Ok(tx.dependency_events(1, Lock::None).await?.is_empty()) })
     });
-    let first = found.await?.first().map(|event| event.seq);
-    let took = is_whole.then(|| began.elapsed());
-    position.found_dependency(first, Instant::now(), took);
-    let Some(first) = first else {
+    if has_none.await? {
         return Ok(ReleasedDependants::default());
-    };
-    let given = (first - 1, limit, subscriptions);
+    }
     driver
-        .transact(OPERATION, limit, given, |tx, it| {
-            Box::pin(release_some(tx, it.0, it.1, &it.2))
+        .transact(OPERATION, limit, (limit, subscriptions), |tx, it| {
+            Box::pin(release_some(tx, it.0, &it.1))
         })
         .await
 }
 
 async fn release_some(
     tx: &mut dyn Transaction,
-    after: i64,
     limit: usize,
     subscriptions: &Subscriptions,
 ) -> Result<ReleasedDependants, DriverError> {
-    let events = tx.dependency_events(after, limit, Lock::SkipLocked);
-    let events = events.await?;
+    let events = tx.dependency_events(limit, Lock::SkipLocked).await?;
     let mut has_more = events.len() == limit;
     let ended: Vec<JobId> = events.iter().map(|event| event.job).collect();
     let mut states = HashMap::new();

@@ -1,4 +1,4 @@
-//! Where the reading of events goes on.
+//! Where the counting of batches goes on.
 //!
 //! Events are read in the order of their numbers. What is counted is deleted, but while a session of
 //! PostgreSQL holds an old snapshot, indexes keep the entries of deleted rows, and a search from the
@@ -25,28 +25,18 @@ use crate::{
     },
 };
 
+/// A look takes it, and puts it back at its end. One that comes meanwhile begins anew, which is slower.
 #[derive(Default)]
-pub(crate) struct EventPosition {
-    /// A look takes it, and puts it back at its end. One that comes meanwhile begins anew, which is
-    /// slower.
-    batches: Mutex<Position>,
-    dependencies: Mutex<EventFloor>,
-}
+pub(crate) struct EventPosition(Mutex<Position>);
 
-/// Up to which number there are no events of one kind.
 #[derive(Default)]
-struct EventFloor {
+struct Position {
     floor: i64,
     /// All events up to this number are visible, or gone.
     visible: i64,
     /// The last event that was seen, and when.
     seen: Option<(i64, Instant)>,
     whole: Option<FullScan>,
-}
-
-#[derive(Default)]
-struct Position {
-    events: EventFloor,
     /// Behind which event the page begins; that of the floor, if it is higher.
     after: i64,
     /// Batches that a look has come to, and that were not counted, or not to their end: they come again
@@ -63,18 +53,25 @@ struct FullScan {
 impl EventPosition {
     /// A look at up to `limit` batches, for about as many events in all.
     pub(crate) fn begin(&self, limit: usize, now: Instant) -> EventLook {
-        let mut position = mem::take(&mut *lock(&self.batches));
-        let is_whole = position.events.begin(now);
-        position.after = match is_whole {
-            true => 0,
-            false => position.after.max(position.events.floor),
-        };
+        let mut position = mem::take(&mut *self.lock());
+        let is_whole = position.whole.as_ref().is_none_or(|last| {
+            let wait = EVENTS_FULL_SCAN_EVERY.max(last.took * WHOLE_LOOK_COST_FACTOR);
+            now.saturating_duration_since(last.at) >= wait
+        });
+        if is_whole {
+            position.after = 0;
+            // If it fails, the next one is far off.
+            let took = EVENTS_FULL_SCAN_EVERY;
+            position.whole = Some(FullScan { at: now, took });
+        } else {
+            position.after = position.after.max(position.floor);
+        }
         if position.passed.len() > EVENTS_PAGE_MAX {
             position.passed.clear();
         }
         EventLook {
             is_whole,
-            is_round: position.passed.is_empty() && position.after <= position.events.floor,
+            is_round: position.passed.is_empty() && position.after <= position.floor,
             passed_earlier: position.passed.len(),
             position,
             is_at_end: false,
@@ -88,37 +85,14 @@ impl EventPosition {
 
     /// The look is over: answers whether there is more to count.
     pub(crate) fn end(&self, look: EventLook) -> bool {
-        *lock(&self.batches) = look.position;
+        *self.lock() = look.position;
         // If none could be counted, the same again would not help.
         look.counted > 0 && (!look.is_over || look.has_rest)
     }
 
-    /// A look at dependencies: behind which event it begins, and whether that is the lowest number.
-    pub(crate) fn dependencies(&self, now: Instant) -> (i64, bool) {
-        let mut events = lock(&self.dependencies);
-        match events.begin(now) {
-            true => (0, true),
-            false => (events.floor, false),
-        }
+    fn lock(&self) -> MutexGuard<'_, Position> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// The look found this event first, or none.
-    pub(crate) fn found_dependency(
-        &self,
-        first: Option<i64>,
-        now: Instant,
-        whole_took: Option<Duration>,
-    ) {
-        let mut events = lock(&self.dependencies);
-        events.learn(first, first, now);
-        if let Some(took) = whole_took {
-            events.was_whole(took);
-        }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A page of events.
@@ -177,7 +151,7 @@ impl EventLook {
         }
         if mem::take(&mut self.is_at_end) {
             self.forget_earlier();
-            self.position.after = self.position.events.floor;
+            self.position.after = self.position.floor;
             if mem::replace(&mut self.is_round, true) {
                 self.is_over = true;
                 self.position.passed.clear();
@@ -209,16 +183,18 @@ impl EventLook {
 
     /// There are no events up to this number.
     pub(crate) fn floor(&self) -> i64 {
-        self.position.events.floor
+        self.position.floor
     }
 
     /// Learns from a page, and answers with the batches to count.
     pub(crate) fn visit(&mut self, page: EventPage, now: Instant, took: Duration) -> Vec<BatchId> {
         self.position.learn(&page, now);
-        if mem::take(&mut self.is_whole) {
-            self.position.events.was_whole(took);
+        if mem::take(&mut self.is_whole)
+            && let Some(whole) = &mut self.position.whole
+        {
+            whole.took = took;
         }
-        self.position.after = self.position.after.max(self.position.events.floor);
+        self.position.after = self.position.after.max(self.position.floor);
         self.is_at_end = !page.is_full && page.batches.len() < self.batches_max();
         if page.is_full && page.batches.is_empty() {
             self.position.after = page.last.unwrap_or(i64::MAX);
@@ -253,37 +229,10 @@ impl EventLook {
 
 impl Position {
     fn learn(&mut self, page: &EventPage, now: Instant) {
-        if self.after <= self.events.floor {
-            self.events.learn(page.first, page.last, now);
+        if self.after > self.floor {
+            return;
         }
-    }
-}
-
-impl EventFloor {
-    /// Whether the look that begins now is one from the lowest number.
-    fn begin(&mut self, now: Instant) -> bool {
-        let is_whole = self.whole.as_ref().is_none_or(|last| {
-            let wait = EVENTS_FULL_SCAN_EVERY.max(last.took * WHOLE_LOOK_COST_FACTOR);
-            now.saturating_duration_since(last.at) >= wait
-        });
-        if is_whole {
-            // If it fails, the next one is far off.
-            let took = EVENTS_FULL_SCAN_EVERY;
-            self.whole = Some(FullScan { at: now, took });
-        }
-        is_whole
-    }
-
-    /// The look from the lowest number is over.
-    fn was_whole(&mut self, took: Duration) {
-        if let Some(whole) = &mut self.whole {
-            whole.took = took;
-        }
-    }
-
-    /// Learns from a page that began at the floor, or at the lowest number.
-    fn learn(&mut self, first: Option<i64>, last: Option<i64>, now: Instant) {
-        if first.is_some_and(|first| first <= self.floor) {
+        if page.first.is_some_and(|first| first <= self.floor) {
             // One was committed late, or a server has taken over whose numbers were lower.
             (self.floor, self.visible, self.seen) = (0, 0, None);
         }
@@ -292,9 +241,11 @@ impl EventFloor {
         {
             (self.visible, self.seen) = (seen, None);
         }
-        self.floor = first.map_or(self.visible, |first| self.visible.min(first - 1));
+        self.floor = page
+            .first
+            .map_or(self.visible, |first| self.visible.min(first - 1));
         if self.seen.is_none() {
-            self.seen = last.map(|last| (last, now));
+            self.seen = page.last.map(|last| (last, now));
         }
     }
 }

@@ -186,45 +186,6 @@ async fn what_was_counted_is_not_walked_over_again() {
 }
 
 #[tokio::test]
-async fn released_dependants_are_not_walked_over_again() {
-    const JOBS: usize = 400;
-    const LOOKS: usize = 60;
-    let (database, _holder) = TestDatabase::with_old_snapshot().await;
-    let store = database.open().await;
-    let jobs: Vec<NewJob> = (0..JOBS).map(|_| job(&store)).collect();
-    let dependants = jobs.iter().map(|it| job_after(&store, it.id)).collect();
-    let (first, last) = (jobs[0].id, jobs[JOBS - 1].id);
-    store.enqueue(jobs, None).await.unwrap();
-    store.enqueue(dependants, None).await.unwrap();
-    succeed(&store, JOBS).await;
-    let release = async || {
-        store
-            .release_dependants(JOBS, Arc::default())
-            .await
-            .unwrap()
-    };
-    while release().await.has_more {}
-    for job in [first, last] {
-        let links = store.job_links(job, 1).await.unwrap();
-        let dependant = links.first_dependants[0];
-        assert!(!is_blocked(&store, dependant).await);
-    }
-    // sleep: until no transaction is expected to commit an event with a lower number
-    tokio::time::sleep(EVENT_COMMIT_MARGIN).await;
-    for _ in 0..LOOKS {
-        release().await;
-    }
-    drop(store);
-    let searches = i64::try_from(LOOKS).unwrap();
-    let read = database.entries_read("'event'", searches).await;
-    let walked = i64::try_from(LOOKS * JOBS).unwrap();
-    assert!(
-        read < walked / 2,
-        "{read} entries were read; walking over all would be {walked}"
-    );
-}
-
-#[tokio::test]
 async fn what_is_committed_late_is_counted() {
     let database = TestDatabase::new();
     let store = database.open().await;

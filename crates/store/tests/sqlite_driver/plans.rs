@@ -83,7 +83,7 @@ const PLANS: &[((&str, &str), &str)] = &[
     ),
     (
         shared!("dependencies", "dependency_events"),
-        "steadfast_event_kind (kind=? AND seq>?)",
+        "steadfast_event_kind (kind=?)",
     ),
     (
         shared!("records", "record_find"),

@@ -80,30 +80,25 @@ impl DependencyReads for MemoryTransaction<'_> {
 
     async fn dependency_events(
         &mut self,
-        after: i64,
         limit: usize,
         _lock: Lock,
     ) -> Result<Vec<DependencyEvent>, DriverError> {
-        let events = self
-            .tables
-            .events
-            .range(after + 1..)
-            .filter_map(|(seq, event)| {
-                let EventEntry::Dependency {
-                    job,
-                    dependant,
-                    worked_to,
-                } = event
-                else {
-                    return None;
-                };
-                Some(DependencyEvent {
-                    seq: *seq,
-                    job: *job,
-                    dependant: *dependant,
-                    worked_to: *worked_to,
-                })
-            });
+        let events = self.tables.events.iter().filter_map(|(seq, event)| {
+            let EventEntry::Dependency {
+                job,
+                dependant,
+                worked_to,
+            } = event
+            else {
+                return None;
+            };
+            Some(DependencyEvent {
+                seq: *seq,
+                job: *job,
+                dependant: *dependant,
+                worked_to: *worked_to,
+            })
+        });
         Ok(events.take(limit).collect())
     }
 

@@ -97,7 +97,6 @@ impl<S: SqlSession> DependencyReads for S {
 
     async fn dependency_events(
         &mut self,
-        after: i64,
         limit: usize,
         lock: Lock,
     ) -> Result<Vec<DependencyEvent>, DriverError> {
@@ -107,7 +106,7 @@ impl<S: SqlSession> DependencyReads for S {
                 include_str!("shared/dependencies/dependency_events_lock.sql")
             }
         };
-        let rows = self.rows(sql, &[after.into(), limit.into()]).await?;
+        let rows = self.rows(sql, &[limit.into()]).await?;
         let read = |row: &SqlRow| {
             Ok(DependencyEvent {
                 seq: row.int(0)?,

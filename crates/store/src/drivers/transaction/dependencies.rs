@@ -37,10 +37,9 @@ pub(crate) trait DependencyReads: Send {
 
     async fn count_dependants(&mut self, job: JobId, limit: usize) -> Result<usize, DriverError>;
 
-    /// What has happened to jobs that others wait for behind an event, the oldest first.
+    /// What has happened to jobs that others wait for, the oldest first.
     async fn dependency_events(
         &mut self,
-        after: i64,
         limit: usize,
         lock: Lock,
     ) -> Result<Vec<DependencyEvent>, DriverError>;
