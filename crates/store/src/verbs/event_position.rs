@@ -373,7 +373,7 @@ mod tests {
         let position = EventPosition::default();
         let now = Instant::now();
         let mut look = position.begin(1, now);
-        look.position.events.visible = 9;
+        look.position.visible = 9;
         look.visit(page(None, None), now, Duration::ZERO);
         assert_eq!(look.floor(), 9);
         look.position.after = 0;
