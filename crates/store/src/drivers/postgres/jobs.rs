@@ -2,6 +2,7 @@
 
 pub(crate) mod change;
 pub(crate) mod commit;
+pub(crate) mod days;
 pub(crate) mod enqueue;
 pub(crate) mod failures;
 pub(crate) mod insert;
@@ -152,12 +153,14 @@ impl JobStore for PostgresStore {
                 limit,
             } => {
                 let now = self.now();
-                on_connection!(self, "prune", |conn| prune::prune(
+                let dropped = self.prune_days(ended_before, now).await;
+                let pruned = on_connection!(self, "prune", |conn| prune::prune(
                     conn,
                     ended_before,
                     limit,
                     now
-                ))
+                ))?;
+                Ok(dropped + pruned)
             }
             PruneRequest::Names { keep } => self.delete_unused_names(keep).await,
             PruneRequest::Operations {

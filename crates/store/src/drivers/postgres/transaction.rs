@@ -289,7 +289,9 @@ impl SqlWriter for SessionTransaction<'_, '_> {
     }
 
     async fn delete_jobs(&mut self, jobs: &[JobId]) -> Result<(), DriverError> {
-        super::jobs::prune::delete_ended(self.session, jobs).await
+        super::jobs::prune::delete_ended(self.session, jobs, None)
+            .await
+            .map(drop)
     }
 }
 

@@ -253,6 +253,7 @@ struct LockedJob {
     before: Job,
     job: Job,
     is_changed: bool,
+    is_hot: bool,
 }
 
 impl LockedJobs {
@@ -286,6 +287,7 @@ impl LockedJobs {
                 before: job.clone(),
                 job,
                 is_changed: false,
+                is_hot: row.try_get::<_, i32>("day")? < 0,
             };
             jobs.insert(locked.job.id, locked);
         }
@@ -307,6 +309,12 @@ impl LockedJobs {
         let mut rows = Vec::with_capacity(changed.len());
         let mut without_deadline: Vec<Key> = Vec::new();
         let mut moved = MovedJobs::default();
+        let ended = changed.iter().filter(|locked| !locked.is_hot);
+        let ended: Vec<Key> = ended.map(|locked| locked.job.id.into()).collect();
+        if !ended.is_empty() {
+            let sql = include_str!("change/come_back.sql");
+            session.execute(sql, &[&ended]).await?;
+        }
         for locked in changed {
             let LockedJob { before, job, .. } = locked;
             let policy = if job.policy == before.policy {
