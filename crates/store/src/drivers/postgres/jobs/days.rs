@@ -34,7 +34,6 @@ const NO_TIMEOUT: &str = "SET LOCAL statement_timeout = 0";
 #[derive(Clone, Copy, Debug)]
 struct KnownDay {
     day: i32,
-    is_open: bool,
     is_dropped: bool,
 }
 
@@ -123,9 +122,7 @@ impl PostgresStore {
             while let Some(last) = on_connection!(self, "prune", |conn| async {
                 let params = (before_day(day + 1), row_limit(PRUNE_BATCH_MAX));
                 let session = conn.session();
-                let rows = session
-                    .query(sql, &[&after, &params.0, &params.1])
-                    .await?;
+                let rows = session.query(sql, &[&after, &params.0, &params.1]).await?;
                 let last = rows.first().map(|row| row.try_get::<_, Key>("last"));
                 Ok::<_, DriverError>(last.transpose()?)
             })? {
@@ -161,14 +158,11 @@ fn before_day(day: i32) -> Key {
 
 async fn known(conn: &mut Conn<'_>) -> Result<Vec<KnownDay>, DriverError> {
     let session = conn.session();
-    let rows = session
-        .query(include_str!("days/known.sql"), &[])
-        .await?;
+    let rows = session.query(include_str!("days/known.sql"), &[]).await?;
     let mut known = Vec::new();
     for row in rows {
         known.push(KnownDay {
             day: row.try_get("day")?,
-            is_open: row.try_get("is_open")?,
             is_dropped: row.try_get("is_dropped")?,
         });
     }

@@ -1,3 +1,3 @@
 -- The days that have partitions, or had.
--- Parameters: none. Rows: day, is_open, is_dropped, the earliest first. Locks: none.
-SELECT day, is_open, is_dropped FROM steadfast.job_day ORDER BY day
+-- Parameters: none. Rows: day, is_dropped, the earliest first. Locks: none.
+SELECT day, is_dropped FROM steadfast.job_day ORDER BY day
