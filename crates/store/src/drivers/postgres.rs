@@ -37,7 +37,7 @@ mod waiting;
 
 use claim::{due_cache, known_gates, start};
 use counts::recount;
-use jobs::{change, commit, days, enqueue, failures, insert, unique};
+use jobs::{change, commit, enqueue, failures, insert, unique};
 use open::{Address, migrate, options, pooler};
 use queries::{get, stats};
 
@@ -147,13 +147,16 @@ impl PostgresStore {
         }
         if !options.for_move {
             inner.check_encryption(name).await?;
-            inner.prepare_days().await;
         }
         let background = background(&inner, listening, &options);
-        Ok(Self {
+        let store = Self {
             inner,
             _background: Arc::new(BackgroundTasks(background)),
-        })
+        };
+        if !options.for_move {
+            store.prepare_days().await;
+        }
+        Ok(store)
     }
 
     /// Brings a database to the schema this binary knows, and does nothing else.

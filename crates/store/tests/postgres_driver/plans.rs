@@ -316,6 +316,7 @@ fn as_postgres_reads_it(sql: &str) -> String {
         ("/*rows*/", "(?1)"),
         ("/*lock free*/", "FOR UPDATE SKIP LOCKED"),
         ("/*uuid*/", "::uuid"),
+        ("job/*hot*/", "job_hot"),
         ("steadfast_", "steadfast."),
         ("?", "$"),
     ] {

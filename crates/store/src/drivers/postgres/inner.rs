@@ -16,7 +16,6 @@ use crate::{
 };
 
 use super::{
-    days,
     driver_error::DriverError,
     key::Key,
     listen::Listener,
@@ -52,24 +51,6 @@ impl Inner {
             Ok(None) => Ok(()),
             Ok(Some(reason)) => Err(OpenError::EncryptionKey { name, reason }),
             Err(error) => Err(open::open_error(name, error)),
-        }
-    }
-
-    /// Retention makes more. Without a partition for its day, a job only takes longer to delete.
-    pub(super) async fn prepare_days(&self) {
-        let prepared = async {
-            let mut conn = self.conn().await?;
-            days::prepare(&mut conn, self.shared.clock.now(), 1).await
-        };
-        match prepared.await {
-            Err(error) if error.is_transient() => {
-                tracing::debug!(%error, "partitions of days are made later");
-            }
-            Err(error) => tracing::warn!(
-                %error,
-                "partitions of days cannot be made; retention will delete ended jobs one by one"
-            ),
-            Ok(()) => {}
         }
     }
 

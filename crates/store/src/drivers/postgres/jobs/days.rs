@@ -23,12 +23,13 @@ use crate::{
     drivers::sql::paging::row_limit,
     error::StoreError,
     limits::{DAY_LATE_MAX, DAYS_AHEAD, PRUNE_BATCH_MAX, PRUNE_BATCHES_MAX, PRUNE_OVERLAP},
+    store::BaseStore as _,
 };
 
 /// A table is waited for no longer than this: all that comes behind waits, too.
-const LOCK_WAIT: &str = "SET LOCAL lock_timeout = '100ms'";
+const LOCK_WAIT: &str = "SET LOCAL lock_timeout = '100ms'"; // not a limit: a statement
 /// All jobs of a day are counted before it is dropped.
-const NO_TIMEOUT: &str = "SET LOCAL statement_timeout = 0";
+const NO_TIMEOUT: &str = "SET LOCAL statement_timeout = 0"; // not a limit: a statement
 
 /// The days that have partitions, or had.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +39,23 @@ struct KnownDay {
 }
 
 impl PostgresStore {
+    /// Makes the first partitions; retention makes more. Without one for its day, a job only takes
+    /// longer to delete.
+    pub(crate) async fn prepare_days(&self) {
+        let now = self.now();
+        let prepared = on_connection!(self, "prepare_days", |conn| prepare(conn, now, 1));
+        match prepared {
+            Err(error) if error.is_transient() => {
+                tracing::debug!(%error, "partitions of days are made later");
+            }
+            Err(error) => tracing::warn!(
+                %error,
+                "partitions of days cannot be made; retention will delete ended jobs one by one"
+            ),
+            Ok(()) => {}
+        }
+    }
+
     /// Makes partitions for the days to come, fills those of ended jobs, and drops one that is over.
     /// Answers how many jobs that were.
     pub(crate) async fn prune_days(&self, ended_before: Timestamp, now: Timestamp) -> usize {
@@ -137,7 +155,7 @@ impl PostgresStore {
 }
 
 /// The number of a day since 1970.
-pub(crate) fn day_at(time: Timestamp) -> i32 {
+fn day_at(time: Timestamp) -> i32 {
     let days = time.as_micros().div_euclid(micros(DAY));
     i32::try_from(days).unwrap_or(i32::MAX)
 }
@@ -170,11 +188,7 @@ async fn known(conn: &mut Conn<'_>) -> Result<Vec<KnownDay>, DriverError> {
 }
 
 /// Makes the partitions of today and of some days to come, as far as they are missing.
-pub(crate) async fn prepare(
-    conn: &mut Conn<'_>,
-    now: Timestamp,
-    ahead: i32,
-) -> Result<(), DriverError> {
+async fn prepare(conn: &mut Conn<'_>, now: Timestamp, ahead: i32) -> Result<(), DriverError> {
     let known = known(conn).await?;
     let today = day_at(now);
     for day in today.max(1)..=today.saturating_add(ahead) {
