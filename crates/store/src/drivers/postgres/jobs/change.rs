@@ -147,8 +147,10 @@ pub(crate) async fn run_command(
     while !rest.is_empty() {
         let (some, others) = rest.split_at(size.min(rest.len()));
         let transaction = conn.begin().await?;
-        let done = run_command_in(&transaction.session(), some, command, subscriptions, hints);
-        match done.await {
+        let session = transaction.session();
+        let done = run_command_in(&session, some, command, subscriptions, hints).await;
+        drop(session);
+        match done {
             Ok(done) => {
                 transaction.commit().await?;
                 answers.extend(done);
