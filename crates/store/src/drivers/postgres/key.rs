@@ -51,6 +51,12 @@ impl Key {
         i32::try_from(millis / DAY.as_millis()).unwrap_or(i32::MAX)
     }
 
+    /// The first and the last day on which some were made: only the partitions of these are opened.
+    pub(super) fn days(keys: &[Self]) -> (i32, i32) {
+        let days = || keys.iter().map(|key| key.day());
+        (days().min().unwrap_or(0), days().max().unwrap_or(0))
+    }
+
     pub(super) fn schedule(self) -> ScheduleId {
         ScheduleId::from_bits(self.0)
     }

@@ -283,7 +283,8 @@ impl LockedJobs {
         let keys: Vec<Key> = ids.iter().map(|id| (*id).into()).collect();
         let given = session.shared.clock.given();
         let sql = include_str!("change/command_find.sql");
-        let rows = session.query(sql, &[&given, &keys]).await?;
+        let (first, last) = Key::days(&keys);
+        let rows = session.query(sql, &[&given, &keys, &first, &last]).await?;
         let mut now = session.shared.clock.now();
         let mut jobs = HashMap::with_capacity(rows.len());
         let Some(found) = job_rows(session, rows).await? else {

@@ -82,8 +82,8 @@ pub(crate) async fn insert(
     let new: Vec<AsRow<(NumberedJob<'_>, &Cipher)>> = new.collect();
     let now = session.shared.clock.given();
     let sql = include_str!("insert/enqueue.sql");
-    let days = || jobs.iter().map(|it| Key::from(it.job.id).day());
-    let (first, last) = (days().min(), days().max());
+    let ids: Vec<Key> = jobs.iter().map(|it| it.job.id.into()).collect();
+    let (first, last) = Key::days(&ids);
     let rows = session.query(sql, &[&now, &new, &first, &last]).await?;
     let mut created = HashMap::with_capacity(rows.len());
     let by_id: HashMap<JobId, &NumberedJob<'_>> = jobs.iter().map(|it| (it.job.id, it)).collect();
