@@ -132,6 +132,7 @@ func (h *Handlers) Execute(ctx context.Context, job *api.Job, store AttemptStore
 		return Outcome{Verb: Release}
 	}
 	a := &attempt{store: store}
+	defer func() { outcome.Usage = a.takeUsage() }()
 	ctx = context.WithValue(ctx, attemptKey{}, a)
 	result, err := h.call(ctx, run, job)
 	if err != nil {

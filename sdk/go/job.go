@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 
 	"steadfast.example/steadfast/api"
@@ -21,6 +22,15 @@ type Job[P Payload] struct {
 // returns at once and is sent with the next heartbeat; only the newest report counts.
 func (j *Job[P]) Report(percent int, note string) {
 	j.attempt.store.Report(min(max(percent, 0), 100), note)
+}
+
+// Usage reports what this attempt has used, by unit: Usage(map[string]float64{"tokens": 2210}). Gates
+// with rates in these units give back or charge the difference to the cost of the job when the attempt
+// ends, whatever its outcome. The last report counts. Without one, the cost is charged.
+func (j *Job[P]) Usage(used map[string]float64) {
+	j.attempt.mutex.Lock()
+	defer j.attempt.mutex.Unlock()
+	j.attempt.usage = maps.Clone(used)
 }
 
 // OnSuccess creates a job if and only if this attempt succeeds, in the same transaction. There may
@@ -108,6 +118,7 @@ type attempt struct {
 	store     AttemptStore
 	mutex     sync.Mutex
 	onSuccess []api.CreateJobRequest
+	usage     map[string]float64
 }
 
 type attemptKey struct{}
@@ -115,6 +126,12 @@ type attemptKey struct{}
 func attemptFrom(ctx context.Context) *attempt {
 	a, _ := ctx.Value(attemptKey{}).(*attempt)
 	return a
+}
+
+func (a *attempt) takeUsage() map[string]float64 {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	return a.usage
 }
 
 func (a *attempt) takeOnSuccess() []api.CreateJobRequest {

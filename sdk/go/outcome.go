@@ -35,6 +35,8 @@ type Outcome struct {
 	Failure *Failure
 	// Delay of a snooze.
 	Delay time.Duration
+	// Usage is what the attempt used, by unit.
+	Usage map[string]float64
 }
 
 // Failure describes a failed attempt.

@@ -103,7 +103,7 @@ func (s *settler) signal() {
 }
 
 func settlementText(c *claim, outcome Outcome, log *api.LogLines) (json.RawMessage, error) {
-	body := api.SettlementRequest{ID: c.job.ID, Fence: c.fence, Outcome: outcome.Verb, Answer: outcome.Answer, Result: outcome.Result, OnSuccess: outcome.OnSuccess, Log: log}
+	body := api.SettlementRequest{ID: c.job.ID, Fence: c.fence, Outcome: outcome.Verb, Answer: outcome.Answer, Result: outcome.Result, OnSuccess: outcome.OnSuccess, Usage: outcome.Usage, Log: log}
 	if string(body.Result) == "null" {
 		body.Result = nil
 	}

@@ -10,6 +10,7 @@
 //! * `quota`: what an answer says remains of the limits of its target; `shared_quota`: what that means
 //!   for all callers.
 //! * `room`: how many jobs a gate lets start now, or when it opens.
+//! * `usage`: rates in units, and what was used.
 //! * `stop`: gates that let no job start, however few run.
 //! * `fair`: which tenant is next.
 //! * `slots`: how many calls a node makes to one destination at a time.
@@ -34,6 +35,7 @@ mod room;
 mod shared_quota;
 mod slots;
 mod stop;
+mod usage;
 mod waiting;
 
 pub use blockers::{
@@ -52,7 +54,7 @@ pub use health::{
 };
 pub use hold::{HoldMode, Pause, RetryAfterScope};
 pub use pace::{LearnedPace, PaceLimit, PaceMinute, PaceMode, PaceMove, PaceReason};
-pub use patch::{GatePatch, PausePatch, RatePatch};
+pub use patch::{GatePatch, PausePatch, RatePatch, UnitRatePatch};
 pub use quota::{LimitHeader, RequestedWait, TargetQuota};
 pub use rate::Rate;
 pub use room::Room;
@@ -62,4 +64,5 @@ pub use slots::{
     webhook_slots,
 };
 pub use stop::GateStop;
+pub use usage::{UnitRate, Usage, UsageWait};
 pub use waiting::{WaitingRefusal, WaitingRequest};

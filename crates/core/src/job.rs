@@ -2,6 +2,7 @@
 
 pub(crate) mod attempt;
 pub(crate) mod confirm;
+pub(crate) mod cost;
 pub(crate) mod dependencies;
 mod extras;
 pub(crate) mod log;

@@ -77,8 +77,9 @@ pub use flow::{
     LimitHeader, ManualHold, OutcomeCounts, PaceLimit, PaceMinute, PaceMode, PaceMove, PaceReason,
     Pause, PausePatch, PlaceSnapshot, QueueExplanation, QueueFacts, Rate, RatePatch, RequestedWait,
     RetryAfterScope, RetryShare, Room, Share, SharedQuota, SharedRetryAfter, StartEstimate,
-    StartExplanation, StartFacts, TargetQuota, WaitingRefusal, WaitingRequest, Weight,
-    WorkerSnapshot, call_allowance, tenant_call_allowance, tenant_webhook_allowance, webhook_slots,
+    StartExplanation, StartFacts, TargetQuota, UnitRate, UnitRatePatch, Usage, UsageWait,
+    WaitingRefusal, WaitingRequest, Weight, WorkerSnapshot, call_allowance, tenant_call_allowance,
+    tenant_webhook_allowance, webhook_slots,
 };
 pub use forecast::{
     attempts::AttemptForecast,
@@ -99,6 +100,7 @@ pub use job::{
         StaleFence,
     },
     confirm::{AnswerPattern, ConfirmAnswer, ConfirmSettings, Confirmation, QuestionRecord},
+    cost::{Cost, CostChange, Unit},
     dependencies::{
         DependantDecision, Dependencies, OnFailure, PrerequisiteCounts, PrerequisiteState,
         blocked_run_at,

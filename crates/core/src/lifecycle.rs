@@ -21,6 +21,7 @@ use crate::{
             Attempt, AttemptStatus, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget,
         },
         confirm::{ConfirmAnswer, QuestionRecord},
+        cost::CostChange,
         tally::Tally,
         webhook::EventType,
     },
@@ -42,6 +43,7 @@ pub fn after_attempt(
     dice: Dice,
 ) -> Transition {
     let mut transition = decide(ended, dice);
+    transition.cost_change = cost_change(ended);
     let event = match transition.to.state {
         Succeeded => Some(EventType::JobSucceeded),
         Failed => Some(EventType::JobFailed),
@@ -62,6 +64,18 @@ pub fn after_attempt(
             .extend(subscriptions.deliveries_of(&job, event, ended.at));
     }
     transition
+}
+
+/// What is charged or given back at gates. An attempt without a report is charged what was reserved.
+fn cost_change(ended: &EndedAttempt) -> Option<CostChange> {
+    let job = &ended.job;
+    let (at, reserved) = (job.progress.started_at?, job.cost());
+    let was_run = ended.outcome != Outcome::Released { started: false } && !job.is_question();
+    match &ended.usage {
+        Some(used) => CostChange::of_report(at, reserved, used),
+        None if was_run => None,
+        None => CostChange::of_all(at, reserved),
+    }
 }
 
 fn is_failure(transition: &Transition) -> bool {
@@ -353,6 +367,7 @@ impl Verdict {
             to,
             record,
             observation,
+            cost_change: None,
         }
     }
 
@@ -476,6 +491,7 @@ fn record(
         output,
         note: progress.note.clone(),
         decision,
+        usage: ended.usage.clone(),
     })
 }
 

@@ -208,6 +208,17 @@ pub const RATE_BURST_MAX: u32 = RATE_LIMIT_MAX;
 /// Starts of a rate without a burst may be late by this part of its window without putting off those
 /// after them, which costs as much of the limit: 97 % are reached.
 pub const RATE_LATE_PART: u32 = 33;
+/// Rates of a gate in units: requests and tokens, each for a minute and a day.
+pub const UNIT_RATES_MAX: usize = 4;
+/// Parts of its window in which usage is counted: what was used counts for up to this much longer,
+/// which costs as much of the limit: 98 % are reached.
+pub const USAGE_PARTS: i64 = 50;
+/// The name of a unit, in bytes: it is kept in place.
+pub const UNIT_BYTES_MAX: usize = 16;
+/// An amount of one unit: millionths of it are counted, and thousands of such amounts fit a sum.
+pub const COST_MAX: u32 = 1_000_000_000;
+/// Units of one cost: each is stored with the job and its attempts.
+pub const COST_UNITS_MAX: usize = 8;
 /// A time that is later than it can be by no more than this was written by a clock that is a little
 /// ahead, and counts; one that is later was written before the clock was set back.
 pub const CLOCK_STEP_MAX: Duration = Duration::from_secs(5);

@@ -33,6 +33,7 @@ pub mod qstash;
 mod request;
 mod secrets;
 mod signature;
+mod usage;
 mod webhook;
 
 pub use address::{AddressPolicy, BlockedAddress, OutboundRules};

@@ -320,6 +320,9 @@ pub mod http {
 
     /// Of a response body; what explains a failure is in the beginning.
     pub const BODY_KEPT_MAX: usize = 16 * 1024;
+
+    /// The JSON pointer or header name that says where a response names its usage.
+    pub const USAGE_SOURCE_BYTES_MAX: usize = 256;
     /// A body longer than this is no response to a job; its status is known by then.
     pub const BODY_READ_MAX: usize = 10 * 1024 * 1024;
     /// The head of a response must fit at once; real ones are under 16 KiB.

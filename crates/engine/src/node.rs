@@ -8,8 +8,8 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join;
 use steadfast_core::{
-    AttemptStatus, Claim, Fence, Job, JobId, LogLines, NewJob, OutboxRefusal, Outcome, StaleFence,
-    Tenant, WorkerName,
+    AttemptStatus, Claim, Cost, Fence, Job, JobId, LogLines, NewJob, OutboxRefusal, Outcome,
+    StaleFence, Tenant, WorkerName,
 };
 use steadfast_store::{
     AttemptOwner, ClaimRequest, NewLogLines, PageRequest, RenewResult, Renewal, Store, StoreError,
@@ -70,6 +70,8 @@ pub struct Settlement {
     /// Jobs that are created if and only if the attempt succeeds. Their ids are replaced by such
     /// that follow from the attempt.
     pub on_success: Vec<NewJob>,
+    /// What the attempt used, if that is known.
+    pub usage: Option<Cost>,
 }
 
 /// Why an attempt could not be settled. Neither reason passes with time.
@@ -401,6 +403,7 @@ impl NodeHandle {
                     let mut ended = claim.end(settlement.outcome, self.store.now());
                     ended.set_worker_version(version);
                     ended.set_log(settlement.log);
+                    ended.set_usage(settlement.usage);
                     ended.set_reported_outbox(settlement.on_success);
                     reported.places.push((results.len(), status));
                     reported.pending.push(self.settler.reported(ended));

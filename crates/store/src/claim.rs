@@ -31,7 +31,8 @@ use std::{
 };
 
 use steadfast_core::{
-    AppliedGate, FlowKey, GateNumber, GateState, Gates, Tenant, Timestamp, limits::CLOCK_STEP_MAX,
+    AppliedGate, FlowKey, GateNumber, GateState, Gates, Tenant, Timestamp, Usage,
+    limits::CLOCK_STEP_MAX,
 };
 
 use crate::{
@@ -503,11 +504,13 @@ impl DueIndex {
             && at <= now
         {
             self.reopen_at.pop_first();
-            // The database alone knows how many attempts run: it is worth asking.
+            // The database alone knows how many attempts run, and what they gave back: it is worth
+            // asking.
             if self.writers == Writers::Many
                 && let Some(entry) = self.states.get_mut(&number)
             {
                 entry.state.running = 0;
+                entry.state.usage = Usage::default();
             }
             self.review(number, now);
         }

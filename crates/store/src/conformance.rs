@@ -30,7 +30,8 @@ mod stats;
 mod writable;
 
 use claims::{
-    claim, due, fair_shares, flow, flow_model, gate_changes, ordered_keys, pace, pause, start, wake,
+    claim, due, fair_shares, flow, flow_model, gate_changes, ordered_keys, pace, pause, start,
+    units, wake,
 };
 use jobs::{
     attempts, command, commit, enqueue, expiry, keys, logs, once, outbox, outbox_links, prune,

@@ -38,6 +38,13 @@ export interface JobContext {
   progress(percent: number, note?: string): Promise<void>;
 
   /**
+   * Reports what this attempt has used, by unit: `usage({ tokens: 2210 })`. Gates with rates in these
+   * units give back or charge the difference to the `cost` of the job when the attempt ends, whatever
+   * its outcome. The last report counts. Without one, the cost is charged.
+   */
+  usage(used: Record<string, number>): void;
+
+  /**
    * Adds a line to the log of this attempt, which people read on the page of the job and with `steadfast
    * jobs logs`. The newest 1,000 lines or 64 KiB are kept.
    */
@@ -76,6 +83,7 @@ export class AttemptContext implements JobContext {
   readonly #requests: Promise<CreateJobRequest>[] = [];
   readonly #log: AttemptLog;
   #lastReport: Promise<void> = Promise.resolve();
+  #used: Record<string, number> = {};
 
   constructor(
     job: Job,
@@ -132,6 +140,19 @@ export class AttemptContext implements JobContext {
     this.#lastReport.catch(() => {});
     return this.#lastReport;
   };
+
+  readonly usage = (used: Record<string, number>): void => {
+    for (const [unit, amount] of Object.entries(used)) {
+      if (!(amount >= 0 && Number.isFinite(amount)))
+        throw new RangeError(`usage of ${unit} must be a number from 0, not ${amount}`);
+    }
+    this.#used = { ...used };
+  };
+
+  /** What the handler has reported as used, as a field of the outcome. */
+  get used(): { usage?: Record<string, number> } {
+    return Object.keys(this.#used).length > 0 ? { usage: this.#used } : {};
+  }
 
   readonly log = (level: LogLevel, text: string): void => this.#log.add(level, text);
 

@@ -1,5 +1,7 @@
 //! Attempts, and what was decided after each.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use steadfast_core::{
     Attempt, AttemptStatus, Backoff, ConfirmAnswer, DecidedBy, Decision, DelaySource, Failure,
@@ -80,6 +82,10 @@ pub struct AttemptBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(required = false))]
     pub answer: Option<ConfirmAnswer>,
+    /// What it used, by unit, if that was reported.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
+    pub usage: BTreeMap<String, f64>,
     /// The decision in numbers.
     pub decision: Option<DecisionBody>,
     /// Due time of the next attempt, if any.
@@ -120,6 +126,10 @@ impl AttemptBody {
             note: note.text,
             progress: note.percent,
             next_run_at: attempt.decision.as_ref().and_then(|it| it.next_run_at),
+            usage: attempt
+                .usage
+                .map(|usage| usage.amounts())
+                .unwrap_or_default(),
             decision: attempt.decision.as_ref().map(DecisionBody::from),
         }
     }

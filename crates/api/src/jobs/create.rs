@@ -199,6 +199,11 @@ pub struct CreateJobRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<ConfirmSchema>))]
     pub confirm: Option<ConfirmSettings>,
+    /// What an attempt is expected to use, by unit: `{"tokens": 1800, "usd": 0.02}`. Gates with rates
+    /// in these units start it when so much is free.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(example = json!({"tokens": 1800})))]
+    pub cost: Option<BTreeMap<String, f64>>,
     /// Webhook for events of this job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook: Option<WebhookRequest>,
@@ -255,6 +260,11 @@ pub struct HttpTargetRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub body: Option<Payload>,
+    /// Where the response says how much of a unit was used: a JSON pointer into the first 16 KiB of its
+    /// body, such as `/usage/total_tokens`, or the name of a header.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(example = json!({"tokens": "/usage/total_tokens"})))]
+    pub usage: BTreeMap<String, String>,
 }
 
 /// A job's own webhook.

@@ -164,6 +164,10 @@ pub struct JobBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<ConfirmSchema>, required = false))]
     pub confirm: Option<ConfirmSettings>,
+    /// What an attempt is expected to use, by unit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
+    pub cost: BTreeMap<String, f64>,
     /// While it is open whether the last attempt took effect: how often that was asked. The next
     /// step is a question, not an attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -201,6 +205,7 @@ impl JobBody {
         let batch = job.batch();
         let attempt = job.attempt_number();
         let questions = job.progress.questions_asked();
+        let cost = job.cost().amounts();
         let confirm = job.confirm().map(|confirm| ConfirmSettings {
             headers: BTreeMap::new(),
             ..confirm.clone()
@@ -252,6 +257,7 @@ impl JobBody {
             start_before: deadline.map(StartDeadline::at),
             on_expiry: deadline.map(StartDeadline::on_expiry),
             confirm,
+            cost,
             questions,
             waiting_for: Vec::new(),
             resolved_at: job.progress.resolved_at,

@@ -29,6 +29,8 @@ pub struct GateSchema {
     pub max_waiting: Option<u32>,
     /// Rate limit for starts.
     pub rate: Option<RateSchema>,
+    /// Rates in units, counted over sliding windows.
+    pub rates: Option<Vec<UnitRateSchema>>,
     /// Whether jobs run one at a time in creation order; absent means false.
     pub ordered: Option<bool>,
     /// Maximum fraction of starts per minute that may be retries.
@@ -61,6 +63,9 @@ pub struct GatePatchSchema {
     pub max_waiting: Option<u32>,
     /// Rate limit for starts over all nodes; null for no limit.
     pub rate: Option<RateSchema>,
+    /// Up to 4 rates in units over all nodes, which count what jobs cost; null for none.
+    #[schema(max_items = 4)]
+    pub rates: Option<Vec<UnitRateSchema>>,
     /// Whether jobs run one at a time in creation order; a retrying job holds back later jobs. Only
     /// for scope `key`.
     pub ordered: Option<bool>,
@@ -119,6 +124,21 @@ pub struct RateSchema {
     /// Extra starts after a quiet period; 0 by default.
     #[schema(maximum = 1_000_000)]
     pub burst: Option<u32>,
+}
+
+/// A rate in a unit: in any window of length `per`, at most `limit` is used, but for what running
+/// attempts use beyond their `cost`.
+#[derive(Debug, ToSchema)]
+#[schema(as = UnitRate)]
+pub struct UnitRateSchema {
+    /// How much may be used.
+    #[schema(minimum = 1, maximum = 1_000_000_000)]
+    pub limit: u32,
+    /// Time window, from `1s` to `1d`.
+    pub per: DurationText,
+    /// A unit of the `cost` of jobs; `starts` by default, of which each attempt is one.
+    #[schema(max_length = 16, pattern = "^[a-z0-9_-]+$", example = "tokens")]
+    pub unit: Option<String>,
 }
 
 /// A pause of a gate.

@@ -1,5 +1,7 @@
 //! How a worker says that an attempt ended.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use steadfast_core::{ConfirmAnswer, Fence, JobLabel, LogLines, Payload};
 
@@ -22,13 +24,17 @@ pub struct SucceedRequest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(max_items = 100))]
     pub on_success: Vec<CreateJobRequest>,
+    /// What the attempt used, by unit; units that are omitted are charged as `cost` says.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(example = json!({"tokens": 2210})))]
+    pub usage: BTreeMap<String, f64>,
     /// New lines of the attempt's log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<LogLines>,
 }
 
 /// A report that an attempt failed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FailRequest {
@@ -38,6 +44,10 @@ pub struct FailRequest {
     /// The failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureRequest>,
+    /// What the attempt used, by unit; units that are omitted are charged as `cost` says.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(example = json!({"tokens": 2210})))]
+    pub usage: BTreeMap<String, f64>,
     /// New lines of the attempt's log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<LogLines>,
@@ -140,6 +150,10 @@ pub struct SettlementRequest {
     /// Delay from now; only with `snooze`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<DurationText>,
+    /// What the attempt used, by unit; units that are omitted are charged as `cost` says.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(example = json!({"tokens": 2210})))]
+    pub usage: BTreeMap<String, f64>,
     /// New lines of the attempt's log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<LogLines>,

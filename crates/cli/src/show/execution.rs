@@ -3,7 +3,9 @@
 use comfy_table::CellAlignment;
 use steadfast_api::AttemptBody;
 
-use super::{Table, attempt_name, attempt_result, boxed_table, status_cell, thousands};
+use super::{
+    Table, attempt_name, attempt_result, boxed_table, job::amounts_text, status_cell, thousands,
+};
 
 /// Attempts in the order in which they happened. A line marks where a person requeued the job,
 /// after which the retries count from the beginning.
@@ -17,6 +19,11 @@ pub fn execution_log<'a>(attempts: impl Iterator<Item = &'a AttemptBody>) -> Tab
             (result, Some(explanation)) if result.is_empty() => explanation.clone(),
             (result, Some(explanation)) => format!("{result}\n→ {explanation}"),
             (result, None) => result,
+        };
+        let notes = match amounts_text(&attempt.usage) {
+            Some(used) if notes.is_empty() => format!("used {used}"),
+            Some(used) => format!("{notes}\nused {used}"),
+            None => notes,
         };
         let notes = match trace_lines(attempt) {
             0 => notes,

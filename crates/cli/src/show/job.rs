@@ -1,9 +1,12 @@
 //! Jobs, in a list and alone.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use steadfast_api::{AttemptBody, JobBody};
-use steadfast_core::{JobLabel, Kind, OnFailure, Timestamp, explain};
+use steadfast_core::{Cost, JobLabel, Kind, OnFailure, Timestamp, explain};
 
 use super::{
     Table, brief, describe_failure, moment, now, plain_table, relative, shorten, stacked_lines,
@@ -184,6 +187,7 @@ pub fn job_facts(job: &JobBody, attempts: &[AttemptBody]) -> Vec<(&'static str, 
         ("unique", unique_text(job)),
         ("start before", start_before),
         ("confirm", confirm_text(job)),
+        ("cost", amounts_text(&job.cost)),
         ("after", after_text(job)),
         ("dependants", job.dependants.map(|count| count.to_string())),
         ("batch", job.batch.map(|batch| batch.to_string())),
@@ -220,6 +224,15 @@ fn after_text(job: &JobBody) -> Option<String> {
 fn unique_text(job: &JobBody) -> Option<String> {
     let unique = job.unique.as_ref()?;
     Some(format!("{} while {}", unique.key, unique.scope))
+}
+
+/// `1,800 tokens, 0.02 usd`.
+pub fn amounts_text(amounts: &BTreeMap<String, f64>) -> Option<String> {
+    let amounts = amounts
+        .iter()
+        .map(|(unit, amount)| (unit.as_str(), *amount));
+    let cost = Cost::new(amounts).ok().filter(|cost| !cost.is_empty());
+    cost.map(|cost| cost.to_string())
 }
 
 /// How it asks whether an attempt took effect, and the open question.

@@ -6,7 +6,8 @@ use clap::{Subcommand, builder::NonEmptyStringValueParser};
 use serde_json::{Value, json};
 use steadfast_api::{GateBody, GateList, TenantQuery};
 use steadfast_core::{
-    GatePatch, GateScope, HealthPatch, HoldMode, PaceMode, PausePatch, Rate, Timestamp,
+    GatePatch, GateScope, HealthPatch, HoldMode, Invalid, PaceMode, PausePatch, Rate, Timestamp,
+    UnitRate,
 };
 
 use super::read_json;
@@ -44,7 +45,7 @@ enum Verb {
     Show(GateArgs),
     /// Set limits of a gate; other limits stay unchanged. Takes effect within two seconds.
     #[command(
-        after_help = "Examples:\n  steadfast gates set destination https://api.example.com --rate 10/1s --max-running 5\n  steadfast gates set destination https://api.example.com --rate none\n  steadfast gates set tenant acme --max-running 100 --weight 3\n  steadfast gates set queue mail --max-waiting 100000\n  steadfast gates set queue mail --resume"
+        after_help = "Examples:\n  steadfast gates set destination https://api.example.com --rate 10/1s --max-running 5\n  steadfast gates set destination https://api.example.com --rate none\n  steadfast gates set destination https://api.example.com --rates '100000 tokens/1m, 500/1h'\n  steadfast gates set tenant acme --max-running 100 --weight 3\n  steadfast gates set queue mail --max-waiting 100000\n  steadfast gates set queue mail --resume"
     )]
     Set(Box<SetArgs>),
     /// Delete a gate; the jobs it held back may start.
@@ -82,6 +83,10 @@ struct SetArgs {
     /// Rate limit for starts, e.g. 10/1s, 100/1m, or 10/1s+5 with a burst; or none.
     #[arg(long, value_name = "RATE")]
     rate: Option<Limit<Rate>>,
+    /// Rates in units that jobs cost, separated by commas, e.g. '100000 tokens/1m, 500/1h' (of starts,
+    /// without a unit); or none.
+    #[arg(long, value_name = "RATES")]
+    rates: Option<Limit<Rates>>,
     /// Run jobs one at a time in creation order: true or false. Only for scope key.
     #[arg(long, value_name = "BOOL")]
     ordered: Option<bool>,
@@ -153,6 +158,18 @@ impl<T: FromStr<Err: Error + 'static>> FromStr for Limit<T> {
     }
 }
 
+/// Rates in one text.
+#[derive(Clone)]
+struct Rates(Vec<UnitRate>);
+
+impl FromStr for Rates {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        UnitRate::read_all(text).map(Self)
+    }
+}
+
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let server = args.server.connect()?;
     let client = &server.client;
@@ -211,6 +228,10 @@ impl SetArgs {
             max_running: self.max_running.as_ref().map(|limit| limit.0),
             max_waiting: self.max_waiting.as_ref().map(|limit| limit.0),
             rate: self.rate.as_ref().map(|limit| limit.0.map(Into::into)),
+            rates: self.rates.as_ref().map(|limit| {
+                let rates = limit.0.as_ref()?.0.iter();
+                Some(rates.copied().map(Into::into).collect())
+            }),
             ordered: self.ordered.map(Some),
             retry_share: self
                 .retry_share

@@ -6,7 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use steadfast_api::{
     CreateJobRequest, FenceQuery, JobBody, PrerequisiteQuery, PrerequisiteResult, SaveStepRequest,
 };
-use steadfast_core::{Invalid, JobId, LogLevel, Payload, limits};
+use steadfast_core::{Cost, Invalid, JobId, LogLevel, Payload, limits};
 
 use super::{
     held::{HeldClaim, StopReason},
@@ -87,6 +87,19 @@ impl<S> Context<S> {
     pub fn progress(&self, percent: u8) {
         self.held
             .report(|report| report.percent = Some(percent.min(100)));
+    }
+
+    /// Reports what this attempt has used, by unit, such as `[("tokens", 2_210.0)]`: gates with rates in
+    /// these units give back or charge the difference to the cost of the job when the attempt ends,
+    /// whatever its outcome. The last report counts. Without one, the cost is charged.
+    ///
+    /// # Errors
+    ///
+    /// An amount that is negative or no number, or a unit that is none.
+    pub fn usage<'n>(&self, used: impl IntoIterator<Item = (&'n str, f64)>) -> Result<(), Invalid> {
+        let used = Cost::new(used).map_err(|error| error.within("usage"))?;
+        self.held.set_usage(used.amounts());
+        Ok(())
     }
 
     /// Adds a line to the log of this attempt, which people read on the job's page and with

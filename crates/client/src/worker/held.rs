@@ -1,7 +1,7 @@
 //! The claims that a worker holds: their leases, and what passes between them and their handlers.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -61,6 +61,7 @@ struct HeldState {
     log: AttemptLog,
     /// The number of the first line that is not stored.
     log_stored: u64,
+    usage: BTreeMap<String, f64>,
 }
 
 impl HeldState {
@@ -84,6 +85,15 @@ impl HeldClaim {
 
     pub fn key(&self) -> (JobId, u32) {
         (self.job.id, self.fence.0)
+    }
+
+    /// Sets what the attempt has used.
+    pub fn set_usage(&self, usage: BTreeMap<String, f64>) {
+        self.state().usage = usage;
+    }
+
+    pub fn usage(&self) -> BTreeMap<String, f64> {
+        self.state().usage.clone()
     }
 
     fn state(&self) -> MutexGuard<'_, HeldState> {
@@ -264,6 +274,7 @@ impl HeldClaims {
                 on_success: Vec::new(),
                 log: AttemptLog::default(),
                 log_stored: 0,
+                usage: BTreeMap::new(),
             }),
             changed: self.changed.clone(),
         })

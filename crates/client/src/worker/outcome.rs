@@ -93,6 +93,7 @@ fn blank(held: &HeldClaim, outcome: SettlementOutcome) -> SettlementRequest {
         on_success: Vec::new(),
         failure: None,
         delay: None,
+        usage: held.usage(),
         log: held.unsent_log(),
     }
 }

@@ -1,6 +1,6 @@
 //! Every operation once, with the response that it promises.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use steadfast_client::Client;
 use steadfast_client::api::{
@@ -212,6 +212,7 @@ async fn a_failed_attempt_is_explained_and_its_dead_letter_requeued() {
             failure: None,
             on_success: Vec::new(),
             delay: None,
+            usage: BTreeMap::new(),
             log: None,
         }],
     };

@@ -156,6 +156,8 @@ string_enum! {
         MaxRunning = "max_running",
         /// As many attempts have started as may.
         Rate = "rate",
+        /// What it needs of a unit is not free, or is kept for the next job.
+        Usage = "usage",
         /// As many retries have started as may.
         RetryShare = "retry_share",
         /// Another job of its ordered key is before it.
@@ -355,7 +357,10 @@ impl StartFacts<'_> {
                 return None;
             }
             match limits.room_for(&reading.state, self.job.guarantee, is_retry, now) {
-                Room::For(room) => self.behind_others(reading, &limits, room, now),
+                Room::For(room) => match limits.fits(&reading.state, self.job.cost(), now) {
+                    Ok(()) => self.behind_others(reading, &limits, room, now),
+                    Err(wait) => Some(self.closed(reading, ClosedBy::Usage(wait), now)),
+                },
                 Room::Closed(closed_by) => Some(self.closed(reading, closed_by, now)),
             }
         });
@@ -448,6 +453,10 @@ impl GateLimits {
             },
             Self {
                 rate: self.rate,
+                ..none()
+            },
+            Self {
+                rates: self.rates.clone(),
                 ..none()
             },
             Self {

@@ -24,6 +24,7 @@ impl GateLimits {
             self.max_waiting
                 .map(|most| format!("at most {most} waiting")),
             self.rate.map(|rate| rate.to_string()),
+            self.describe_rates(),
             self.ordered.then(|| "in order".to_owned()),
             self.retry_share
                 .map(|share| format!("at most {} % retries", share.get() * 100.0)),
@@ -53,6 +54,12 @@ impl GateLimits {
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         parts.join(", ")
+    }
+
+    /// `100,000 tokens per 1m, 500 starts per 1h`.
+    fn describe_rates(&self) -> Option<String> {
+        let rates: Vec<String> = self.rates.iter().map(ToString::to_string).collect();
+        (!rates.is_empty()).then(|| rates.join(", "))
     }
 }
 

@@ -12,6 +12,7 @@ use super::{
     hold::{HoldMode, Pause},
     pace::{PaceLimit, PaceMode},
     rate::Rate,
+    usage::UnitRate,
 };
 
 string_enum! {
@@ -136,6 +137,9 @@ pub struct GateLimits {
     /// How many attempts may start in a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
+    /// How much of units may be used in a time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rates: Vec<UnitRate>,
     /// One at a time, in the order of creation; one that is retried holds back those behind it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ordered: bool,

@@ -8,12 +8,13 @@ use super::{
     pace::PaceLimit,
     rate::Rate,
     shared_quota::SharedQuota,
+    usage::{Usage, UsageWait},
 };
 use crate::{limits, values::Timestamp};
 
 /// The stored state of a gate.
 // Exhaustive on purpose: every store reads and writes each field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateState {
     /// Attempts that run.
     pub running: u32,
@@ -25,6 +26,8 @@ pub struct GateState {
     pub starts: u32,
     /// Those of them that were retries.
     pub retries: u32,
+    /// What was used of units.
+    pub usage: Usage,
 }
 
 impl Default for GateState {
@@ -35,6 +38,7 @@ impl Default for GateState {
             minute: 0,
             starts: 0,
             retries: 0,
+            usage: Usage::default(),
         }
     }
 }
@@ -48,6 +52,8 @@ pub enum ClosedBy {
     MaxRunning,
     /// The rate allows the next one then.
     Rate(Timestamp),
+    /// What is used of a unit is as much as may be, or the rest is kept for the next job.
+    Usage(UsageWait),
     /// Too many retries started in this minute; the next one may start then, or when others start.
     RetryShare(Timestamp),
     /// The destination is held because it does not work.
@@ -101,6 +107,7 @@ impl ClosedBy {
             Self::Hold { until, .. }
             | Self::ManualHold { until, .. }
             | Self::Pace { until, .. } => *until,
+            Self::Usage(wait) => Some(wait.until),
             Self::RetryAfter(retry_after) => Some(retry_after.until),
         }
     }
@@ -116,7 +123,8 @@ impl GateState {
     /// Whether what it says of starts may still count; if not, it need not be kept.
     pub fn matters_at(&self, now: Timestamp) -> bool {
         let last = self.next_start.plus(limits::PROBE_LOST_AFTER);
-        last > now || self.minute >= minute(now)
+        let is_used = self.usage.counts_until().is_some_and(|until| until > now);
+        last > now || self.minute >= minute(now) || is_used
     }
 
     pub(super) fn in_minute(&self, now: Timestamp) -> (u32, u32) {

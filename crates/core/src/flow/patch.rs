@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::{
+    job::cost::Unit,
     limits,
     values::{Invalid, Timestamp, duration, finite},
 };
@@ -17,6 +18,7 @@ use super::{
     hold::{HoldMode, Pause},
     pace::PaceMode,
     rate::Rate,
+    usage::UnitRate,
 };
 
 /// Changes to a gate. In JSON every field is optional, and `null` removes a limit.
@@ -42,6 +44,9 @@ pub struct GatePatch {
     /// How many attempts may start in a time.
     #[serde(deserialize_with = "named", skip_serializing_if = "Option::is_none")]
     pub rate: Option<Option<RatePatch>>,
+    /// How much of units may be used in a time.
+    #[serde(deserialize_with = "named", skip_serializing_if = "Option::is_none")]
+    pub rates: Option<Option<Vec<UnitRatePatch>>>,
     /// One at a time, in the order of creation. Only for concurrency keys.
     #[serde(deserialize_with = "named", skip_serializing_if = "Option::is_none")]
     pub ordered: Option<Option<bool>>,
@@ -99,6 +104,29 @@ impl From<Rate> for RatePatch {
     }
 }
 
+/// A rate in a unit, as people write it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct UnitRatePatch {
+    /// How much.
+    pub limit: i64,
+    /// In which time.
+    pub per: duration::Text,
+    /// Of what; starts by default.
+    #[serde(default)]
+    pub unit: Unit,
+}
+
+impl From<UnitRate> for UnitRatePatch {
+    fn from(rate: UnitRate) -> Self {
+        Self {
+            limit: rate.limit.into(),
+            per: duration::Text(rate.per),
+            unit: rate.unit,
+        }
+    }
+}
+
 /// Whether a gate is closed by hand. In JSON `true`, `false`, or an object with a reason and an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PausePatch {
@@ -146,6 +174,8 @@ impl GatePatch {
         max_waiting: u32,
         /// How many attempts may start in a time.
         rate: Rate,
+        /// How much of units may be used in a time, up to [`limits::UNIT_RATES_MAX`] rates.
+        rates: Vec<UnitRatePatch>,
         /// One at a time, in the order of creation. Only for concurrency keys.
         ordered: bool,
         /// Maximum fraction of starts per minute that may be retries, from 0 to 1.
@@ -183,6 +213,9 @@ impl GatePatch {
         }
         if let Some(rate) = self.rate {
             limits.rate = rate.map(rate_of).transpose()?;
+        }
+        if let Some(rates) = &self.rates {
+            limits.rates = rates_of(rates.as_deref().unwrap_or_default())?;
         }
         if let Some(ordered) = self.ordered {
             limits.ordered = ordered.unwrap_or_default();
@@ -334,6 +367,26 @@ fn rate_of(rate: RatePatch) -> Result<Rate, Invalid> {
     Rate::new(rate.limit, rate.per.0, rate.burst).map_err(|error| error.within("rate"))
 }
 
+fn rates_of(rates: &[UnitRatePatch]) -> Result<Vec<UnitRate>, Invalid> {
+    if rates.len() > limits::UNIT_RATES_MAX {
+        let expected = format!("must have at most {} rates", limits::UNIT_RATES_MAX);
+        return Err(Invalid::new("rates", rates.len(), expected));
+    }
+    let mut checked: Vec<UnitRate> = Vec::new();
+    for (index, rate) in rates.iter().enumerate() {
+        let field = format!("rates[{index}]");
+        let rate = UnitRate::new(rate.limit, rate.per.0, rate.unit);
+        let rate = rate.map_err(|error| error.within(&field))?;
+        let is_same = |other: &UnitRate| (other.unit, other.per) == (rate.unit, rate.per);
+        if checked.iter().any(is_same) {
+            let expected = "must differ from the rates before it in its unit or time";
+            return Err(Invalid::new(field, rate, expected));
+        }
+        checked.push(rate);
+    }
+    Ok(checked)
+}
+
 fn weight_of(value: i64) -> Result<Weight, Invalid> {
     let weight = in_range("weight", value, 1, limits::WEIGHT_MAX.into())?;
     Weight::try_from(u16::try_from(weight).unwrap_or(u16::MAX))
@@ -390,6 +443,8 @@ impl From<&GateLimits> for GatePatch {
             max_running: limits.max_running.map(|most| Some(most.into())),
             max_waiting: limits.max_waiting.map(|most| Some(most.into())),
             rate: limits.rate.map(|rate| Some(rate.into())),
+            rates: (!limits.rates.is_empty())
+                .then(|| Some(limits.rates.iter().copied().map(Into::into).collect())),
             ordered: limits.ordered.then_some(Some(true)),
             retry_share: limits.retry_share.map(|share| Some(share.get())),
             paused: limits.paused.as_ref().map(|pause| {

@@ -1,11 +1,17 @@
 //! How many jobs a gate lets start now, or when it opens.
 
-use crate::{limits, state::Guarantee, values::Timestamp};
+use crate::{
+    job::cost::{Cost, CostChange},
+    limits,
+    state::Guarantee,
+    values::Timestamp,
+};
 
 use super::{
     gate::GateLimits,
     gate_state::{ClosedBy, GateState, MINUTE, minute},
     pace::PaceLimit,
+    usage::UsageWait,
 };
 
 /// Whether jobs may start.
@@ -74,6 +80,10 @@ impl GateLimits {
                 Err(until) => return Room::Closed(ClosedBy::Rate(until)),
             }
         }
+        match state.usage.room(&self.rates, now) {
+            Ok(starts) => room = room.min(starts),
+            Err(wait) => return Room::Closed(ClosedBy::Usage(wait)),
+        }
         if is_retry && let Some(share) = self.retry_share {
             let (starts, retries) = state.in_minute(now);
             let allowed = allowed_retries(share.get(), starts);
@@ -104,7 +114,40 @@ impl GateLimits {
 
     /// Whether a store must remember starts for this gate.
     pub fn counts_starts(&self) -> bool {
-        self.rate.is_some() || self.retry_share.is_some() || self.destination.is_some()
+        self.rate.is_some()
+            || self.retry_share.is_some()
+            || self.destination.is_some()
+            || self.counts_usage()
+    }
+
+    /// Whether what jobs cost decides how many may start.
+    pub fn counts_usage(&self) -> bool {
+        !self.rates.is_empty()
+    }
+
+    /// Whether the cost of the next job fits. A gate that has room may have too little for it.
+    pub fn fits(&self, state: &GateState, cost: &Cost, now: Timestamp) -> Result<(), UsageWait> {
+        state.usage.fits(&self.rates, cost, now)
+    }
+
+    /// Counts the cost of an attempt that starts.
+    pub fn charge(&self, state: &mut GateState, cost: &Cost, now: Timestamp) {
+        if self.counts_usage() {
+            state.usage.charge(&self.rates, cost, now);
+        }
+    }
+
+    /// Keeps what the next job needs, so that cheaper ones do not start before it for ever: until then
+    /// the gate is closed to all.
+    pub fn keep_for(&self, state: &mut GateState, wait: &UsageWait) {
+        state.usage.keep_for(&self.rates, wait);
+    }
+
+    /// Charges or gives back the difference between what an attempt used and what was reserved for it.
+    pub fn settle(&self, state: &mut GateState, change: &CostChange, now: Timestamp) {
+        if self.counts_usage() {
+            state.usage.settle(&self.rates, change, now);
+        }
     }
 
     /// The state after attempts have started, of which some were retries.
@@ -130,6 +173,7 @@ impl GateLimits {
             minute: minute(now),
             starts: before.saturating_add(starts),
             retries: retries_before.saturating_add(retries),
+            usage: state.usage.clone(),
         }
     }
 }

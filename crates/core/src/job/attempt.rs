@@ -11,6 +11,7 @@ use crate::{
     job::{
         Fence, Job, NewJob,
         confirm::{ConfirmAnswer, QuestionRecord},
+        cost::Cost,
         log::LogLines,
         outbox::OutboxRefusal,
     },
@@ -95,6 +96,7 @@ impl Claim {
             held: Duration::ZERO,
             worker_version: None,
             quota: None,
+            usage: None,
             log: LogLines::default(),
         }
     }
@@ -148,6 +150,7 @@ pub struct EndedAttempt {
     pub(crate) held: Duration,
     pub(crate) worker_version: Option<String>,
     pub(crate) quota: Option<TargetQuota>,
+    pub(crate) usage: Option<Cost>,
     pub(crate) log: LogLines,
 }
 
@@ -190,6 +193,11 @@ impl EndedAttempt {
     /// Sets what the destination said remains of its own limits.
     pub fn set_quota(&mut self, quota: Option<TargetQuota>) {
         self.quota = quota;
+    }
+
+    /// Sets what the attempt used.
+    pub fn set_usage(&mut self, usage: Option<Cost>) {
+        self.usage = usage.filter(|usage| !usage.is_empty());
     }
 
     /// Sets the jobs that are created if and only if this attempt succeeds.
@@ -369,6 +377,8 @@ pub struct Attempt {
     pub note: Option<String>,
     /// Why the job went on as it did; `None` for a success, which needs no explanation.
     pub decision: Option<Decision>,
+    /// What it used, if that was reported.
+    pub usage: Option<Cost>,
 }
 
 impl Attempt {

@@ -4,6 +4,7 @@ use crate::{
     audit::Actor,
     job::{
         confirm::ConfirmSettings,
+        cost::Cost,
         dependencies::{Dependencies, OnFailure},
         start_deadline::{ExpiryAction, StartBefore, StartDeadline},
         unique::{Debounce, Unique},
@@ -25,6 +26,8 @@ pub struct JobExtras {
     pub batch: Option<BatchId>,
     /// How it asks whether an attempt took effect.
     pub confirm: Option<ConfirmSettings>,
+    /// What an attempt is expected to use.
+    pub cost: Option<Cost>,
 }
 
 /// Fields that only some requests for a job have.
@@ -43,6 +46,8 @@ pub struct NewJobExtras {
     pub batch: Option<BatchId>,
     /// How it asks whether an attempt took effect.
     pub confirm: Option<ConfirmSettings>,
+    /// What an attempt is expected to use.
+    pub cost: Option<Cost>,
     /// Who asks for it, if it is unique: a request that changes a stored job is a command on that job.
     pub requested_by: Option<Actor>,
 }
@@ -56,6 +61,7 @@ impl NewJobExtras {
             after: self.after.as_ref().map(Dependencies::on_failure),
             batch: self.batch,
             confirm: self.confirm.clone(),
+            cost: self.cost.clone(),
         }
     }
 
@@ -93,6 +99,9 @@ impl NewJobExtras {
         if let Some(confirm) = &self.confirm {
             let confirm = serde_json::to_string(confirm).unwrap_or_default();
             texts.push(format!("confirm {confirm}"));
+        }
+        if let Some(cost) = &self.cost {
+            texts.push(format!("cost {cost}"));
         }
         texts
     }

@@ -2,7 +2,10 @@
 
 use crate::{
     failure_group::FailureObservation,
-    job::{Fence, JobProgress, NewJob, attempt::Attempt, outbox::OutboxRefusal, tally::Tally},
+    job::{
+        Fence, JobProgress, NewJob, attempt::Attempt, cost::CostChange, outbox::OutboxRefusal,
+        tally::Tally,
+    },
     state::JobState,
     values::{BatchId, JobId, Timestamp},
 };
@@ -28,6 +31,9 @@ pub struct Transition {
     pub tally: Tally,
     /// The failure to add to the counts of its group, if there was one.
     pub observation: Option<Box<FailureObservation>>,
+    /// What the gates of the job charge or give back, because the attempt did not use what was reserved
+    /// for it.
+    pub cost_change: Option<CostChange>,
 }
 
 /// The condition on the stored job for a transition to be written.

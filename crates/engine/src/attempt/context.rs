@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{
-    Job, JobId, LogLevel, LogLine, Payload, StepName, TargetQuota, Timestamp, limits,
+    Cost, Invalid, Job, JobId, LogLevel, LogLine, Payload, StepName, TargetQuota, Timestamp, limits,
 };
 use steadfast_store::StoreError;
 use steadfast_tracing::AttemptLogger;
@@ -52,6 +52,11 @@ impl AttemptContext {
         self.signals.set_quota(quota);
     }
 
+    /// Notes what the attempt has used. The last report counts, whatever the outcome.
+    pub fn note_usage(&self, usage: Cost) {
+        self.signals.set_usage(usage);
+    }
+
     fn log(&self, level: LogLevel, text: String) {
         let at = self.client.now();
         self.signals.log(LogLine { at, level, text }, &self.job);
@@ -82,6 +87,15 @@ impl<S> Clone for Context<S> {
 impl<S> Context<S> {
     pub(crate) fn new(attempt: AttemptContext, state: Arc<S>) -> Self {
         Self { attempt, state }
+    }
+
+    /// Reports what the attempt has used, by unit, such as `[("tokens", 2_210.0)]`: gates with rates in
+    /// these units give back or charge the difference to the cost of the job when the attempt ends,
+    /// whatever its outcome. The last report counts. Without one, the cost is charged.
+    pub fn usage<'n>(&self, used: impl IntoIterator<Item = (&'n str, f64)>) -> Result<(), Invalid> {
+        let used = Cost::new(used).map_err(|error| error.within("usage"))?;
+        self.attempt.note_usage(used);
+        Ok(())
     }
 
     /// The state that all handlers share; see [`EngineBuilder::state`](crate::EngineBuilder::state).

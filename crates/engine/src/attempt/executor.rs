@@ -109,6 +109,7 @@ impl Executor {
             ended.set_note(&note);
         }
         ended.set_quota(signals.quota());
+        ended.set_usage(signals.usage());
         ended.set_log(signals.unstored_log());
         ended.set_outbox(signals.take_outbox());
         ended

@@ -76,6 +76,7 @@ pub struct JobRequest {
     on_failure: Option<OnFailure>,
     batch: Option<BatchId>,
     confirm: Option<ConfirmSettings>,
+    cost: BTreeMap<String, f64>,
 }
 
 impl<J: JobKind> From<J> for JobRequest {
@@ -131,6 +132,7 @@ impl JobRequest {
             on_failure: None,
             batch: None,
             confirm: None,
+            cost: BTreeMap::new(),
         }
     }
 
@@ -346,6 +348,16 @@ impl JobRequest {
     #[must_use]
     pub fn confirm(mut self, confirm: ConfirmSettings) -> Self {
         self.confirm = Some(confirm);
+        self
+    }
+
+    /// What an attempt is expected to use, by unit, such as `("tokens", 1_800.0)`. Gates with rates in
+    /// these units start it when so much is free; what it has used then is told with
+    /// [`Context::usage`](crate::Context::usage).
+    #[must_use]
+    pub fn cost<U: Into<String>>(mut self, cost: impl IntoIterator<Item = (U, f64)>) -> Self {
+        let cost = cost.into_iter();
+        self.cost = cost.map(|(unit, amount)| (unit.into(), amount)).collect();
         self
     }
 }

@@ -15,6 +15,7 @@ use super::{
     request::HttpRequest,
     response::RecordedResponse,
     secrets::RevealedSecrets,
+    usage::UsageSources,
 };
 use crate::{
     attempt::{context::AttemptContext, handler::Handler},
@@ -57,7 +58,7 @@ impl Handler for HttpHandler {
             return outcome;
         }
         self.outbound
-            .attempt(sent, &attempt, &secrets, &AlwaysWanted)
+            .attempt(sent, &attempt, &secrets, &AlwaysWanted, request.usage())
             .await
     }
 
@@ -76,11 +77,15 @@ impl Outbound {
         attempt: &AttemptContext,
         secrets: &RevealedSecrets,
         wanted: &dyn StillWanted,
+        usage: &UsageSources,
     ) -> Outcome {
         let limit = timeout(attempt);
         let fold = |response: RecordedResponse, now| {
             if let Some(quota) = response.quota(now) {
                 attempt.note_quota(quota);
+            }
+            if let Some(used) = usage.read(&response) {
+                attempt.note_usage(used);
             }
             secrets.redact(response).outcome(now)
         };
@@ -252,7 +257,8 @@ mod tests {
             };
             let secrets = RevealedSecrets::default();
             let request = request.to_request();
-            let attempt = outbound.attempt(request, &context, &secrets, &AlwaysWanted);
+            let usage = UsageSources::default();
+            let attempt = outbound.attempt(request, &context, &secrets, &AlwaysWanted, &usage);
             let stop_it = async {
                 listener.accept().await.unwrap();
                 context.signals.stop(reason);

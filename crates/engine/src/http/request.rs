@@ -12,7 +12,7 @@ use http_body_util::Full;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{HeaderSource, Invalid, Payload, PolicyPatch, Preset, SecretReference};
 
-use super::{host::Host, origin::Origin, qstash::QstashMessage};
+use super::{host::Host, origin::Origin, qstash::QstashMessage, usage::UsageSources};
 use crate::{
     client::request::JobKind,
     limits::http::{HEADERS_BYTES_MAX, HEADERS_MAX, URL_BYTES_MAX},
@@ -46,6 +46,7 @@ pub struct HttpRequest {
     bytes: Option<Bytes>,
     /// What it has beyond a request, if it is a message of QStash.
     message: Option<Box<QstashMessage>>,
+    usage: UsageSources,
 }
 
 /// A header whose value is a secret.
@@ -70,6 +71,8 @@ struct JsonFields {
     body_base64: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     qstash: Option<Box<QstashMessage>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    usage: BTreeMap<String, String>,
 }
 
 const METHODS: [Method; 7] = [
@@ -94,6 +97,7 @@ impl HttpRequest {
             body: None,
             bytes: None,
             message: None,
+            usage: UsageSources::default(),
         })
     }
 
@@ -210,6 +214,18 @@ impl HttpRequest {
     /// What it has beyond a request, if it is a message of QStash.
     pub fn message(&self) -> Option<&QstashMessage> {
         self.message.as_deref()
+    }
+
+    /// Where the response says how much of a unit was used: a JSON pointer into its body, such as
+    /// `/usage/total_tokens`, or the name of a header.
+    pub fn with_usage(mut self, unit: &str, source: &str) -> Result<Self, Invalid> {
+        self.usage.add(unit, source)?;
+        Ok(self)
+    }
+
+    /// Where the response says what was used.
+    pub(super) fn usage(&self) -> &UsageSources {
+        &self.usage
     }
 
     /// Its headers without those whose values are secrets.
@@ -402,6 +418,9 @@ impl TryFrom<JsonFields> for HttpRequest {
             request.bytes = Some(bytes.into());
         }
         request.message = fields.qstash;
+        for (unit, source) in &fields.usage {
+            request = request.with_usage(unit, source)?;
+        }
         Ok(request)
     }
 }
@@ -424,6 +443,7 @@ impl From<HttpRequest> for JsonFields {
             body: request.body,
             body_base64: request.bytes.map(|bytes| BASE64_STANDARD.encode(bytes)),
             qstash: request.message,
+            usage: request.usage.into_texts(),
         }
     }
 }

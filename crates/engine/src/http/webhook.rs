@@ -22,6 +22,7 @@ use super::{
     request::{HttpRequest, SecretHeader},
     secrets::RevealedSecrets,
     signature::{SigningKey, sign},
+    usage::UsageSources,
 };
 use crate::{
     attempt::{context::AttemptContext, handler::Handler},
@@ -75,7 +76,10 @@ impl Handler for WebhookHandler {
             attempt: &attempt,
             url: &destination.url,
         };
-        let outcome = self.outbound.attempt(request, &attempt, &secrets, &wanted);
+        let usage = UsageSources::default();
+        let outcome = self
+            .outbound
+            .attempt(request, &attempt, &secrets, &wanted, &usage);
         let outcome = outcome.await;
         if is_gone(&outcome) {
             disable_endpoint(&attempt, &destination.url).await;

@@ -7,7 +7,7 @@ use std::sync::{
 };
 
 use steadfast_core::{
-    AttemptLog, Invalid, Job, LogLine, LogLines, NewJob, Note, TargetQuota, limits,
+    AttemptLog, Cost, Invalid, Job, LogLine, LogLines, NewJob, Note, TargetQuota, limits,
 };
 use tokio::sync::Notify;
 
@@ -50,6 +50,7 @@ pub struct AttemptSignals {
     logged: Arc<Notify>,
     span: OnceLock<AttemptSpan>,
     quota: OnceLock<TargetQuota>,
+    usage: Mutex<Option<Cost>>,
 }
 
 /// The log of an attempt, and the number of the first line that is not stored.
@@ -105,6 +106,16 @@ impl AttemptSignals {
 
     pub fn quota(&self) -> Option<TargetQuota> {
         self.quota.get().copied()
+    }
+
+    /// Sets what the attempt has used. The last report counts.
+    pub fn set_usage(&self, usage: Cost) {
+        *self.usage.lock().unwrap_or_else(PoisonError::into_inner) = Some(usage);
+    }
+
+    pub fn usage(&self) -> Option<Cost> {
+        let usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        usage.clone()
     }
 
     pub fn set_span(&self, span: AttemptSpan) {

@@ -266,6 +266,7 @@ fn is_kept_back(reading: &StartSnapshot, now: Timestamp) -> bool {
                 | ClosedBy::Pace { .. }
                 | ClosedBy::Rate(_)
                 | ClosedBy::RetryShare(_)
+                | ClosedBy::Usage(_)
         ),
         Room::For(_) => false,
     })

@@ -12,4 +12,5 @@ mod quotas;
 mod responses;
 mod target;
 mod tls;
+mod usage;
 mod webhooks;

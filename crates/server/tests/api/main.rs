@@ -19,6 +19,7 @@ mod work {
     mod bulk;
     mod commands;
     mod copy_job;
+    mod costs;
     mod create;
     mod dead_letters;
     mod erase;

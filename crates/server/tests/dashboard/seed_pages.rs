@@ -202,6 +202,7 @@ async fn delivery(node: &TestNode) -> String {
     });
     let settlements = claims.iter().enumerate().map(|(index, claim)| Settlement {
         on_success: Vec::new(),
+        usage: None,
         job: claim.job().id,
         fence: claim.fence(),
         log: LogLines::default(),

@@ -297,7 +297,7 @@ impl History {
             }
             let state = GateState {
                 running: running.get(&gate.number).copied().unwrap_or(0),
-                ..expected.state
+                ..expected.state.clone()
             };
             let room = gate.limits.room_for(&state, known.guarantee, is_retry, now);
             if let Room::Closed(by) = room {
@@ -324,7 +324,11 @@ impl History {
         let applied = self.flow.applied(&known.flow_key);
         let gates = applied.iter().map(|gate| {
             let running = running.get(&gate.number).copied().unwrap_or(0);
-            let state = self.flow.known.get(&gate.number).map(|known| known.state);
+            let state = self
+                .flow
+                .known
+                .get(&gate.number)
+                .map(|known| known.state.clone());
             let AppliedGate { id, limits, .. } = gate;
             format!("{running} run at {id}, {state:?}, {limits:?}")
         });

@@ -63,6 +63,11 @@ impl Pick {
         self.gates.iter().any(|gate| gate.limits.ordered)
     }
 
+    /// Whether what its jobs cost decides how many may start.
+    pub(crate) fn counts_usage(&self) -> bool {
+        self.gates.iter().any(|gate| gate.limits.counts_usage())
+    }
+
     /// Whether its jobs probe a destination that failed: a probe is likely to fail as well, so a job
     /// that is not retried is passed over.
     pub(crate) fn is_probe(&self) -> bool {
@@ -141,7 +146,7 @@ impl ReservedStarts {
     /// yet: they may not start after all.
     fn added_to(self, state: &GateState, limits: &GateLimits, now: Timestamp) -> GateState {
         if self.starts == 0 {
-            return *state;
+            return state.clone();
         }
         let state = limits.after_starts(state, self.starts, self.retries, now);
         GateState {

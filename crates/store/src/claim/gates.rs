@@ -1,12 +1,13 @@
 //! Which ranges gates block, and when they unblock them.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use steadfast_core::{
-    AppliedGate, ClosedBy, FlowKey, GateNumber, GateState, Gates, GatesChange, Room, Timestamp,
+    AppliedGate, ClosedBy, Cost, CostChange, FlowKey, GateNumber, GateState, Gates, GatesChange,
+    Room, Timestamp, Usage,
 };
 
-use super::{DueIndex, DueRange, FlowKeyId, NEVER, Writers, view::BlockedBy};
+use super::{DueIndex, DueRange, FlowKeyId, NEVER, Pick, Writers, view::BlockedBy};
 use crate::limits::GATE_POLL;
 
 /// A gate that limits a known flow key.
@@ -135,7 +136,7 @@ impl DueIndex {
             }
             let state = GateState {
                 running: 0,
-                ..known.state
+                ..known.state.clone()
             };
             self.states.remove(&gate.number);
             if self.writers == Writers::One && gate.limits.counts_starts() && state.matters_at(now)
@@ -166,7 +167,7 @@ impl DueIndex {
 
     /// What is known of a gate.
     pub(crate) fn state(&self, number: GateNumber) -> Option<GateState> {
-        self.states.get(&number).map(|entry| entry.state)
+        self.states.get(&number).map(|entry| entry.state.clone())
     }
 
     /// Attempts run that this index has not planned: they were running when it was filled.
@@ -189,6 +190,58 @@ impl DueIndex {
         }
     }
 
+    /// Takes what the next job of a range costs, at all its gates or at none. If it does not fit, the
+    /// gate keeps it for that job, and is closed to others until then.
+    #[cfg_attr(
+        not(any(feature = "sqlite", test)),
+        expect(dead_code, reason = "the other driver takes it from rows")
+    )]
+    pub(crate) fn take_cost(&mut self, pick: &Pick, cost: &Cost, now: Timestamp) -> bool {
+        if !pick.counts_usage() {
+            return true;
+        }
+        for gate in &*pick.gates {
+            let Some(known) = self.states.get_mut(&gate.number) else {
+                continue;
+            };
+            if let Err(wait) = gate.limits.fits(&known.state, cost, now) {
+                gate.limits.keep_for(&mut known.state, &wait);
+                return false;
+            }
+        }
+        for gate in &*pick.gates {
+            if let Some(known) = self.states.get_mut(&gate.number) {
+                gate.limits.charge(&mut known.state, cost, now);
+            }
+        }
+        true
+    }
+
+    /// An attempt used more or less than what was reserved for it. Answers with the gates that count
+    /// it.
+    #[cfg_attr(
+        not(any(feature = "sqlite", test)),
+        expect(dead_code, reason = "the other driver stores it as a row")
+    )]
+    pub(crate) fn settle_cost(
+        &mut self,
+        id: FlowKeyId,
+        change: &CostChange,
+        now: Timestamp,
+    ) -> HashSet<GateNumber> {
+        let mut settled = HashSet::new();
+        let Some(entry) = self.flow_keys.get(&id) else {
+            return settled;
+        };
+        for gate in entry.gates.iter().filter(|gate| gate.limits.counts_usage()) {
+            if let Some(known) = self.states.get_mut(&gate.number) {
+                gate.limits.settle(&mut known.state, change, now);
+                settled.insert(gate.number);
+            }
+        }
+        settled
+    }
+
     /// An attempt ended.
     pub(crate) fn remove_running(&mut self, id: FlowKeyId, now: Timestamp) {
         let Some(entry) = self.flow_keys.get_mut(&id) else {
@@ -200,6 +253,10 @@ impl DueIndex {
             let Some(known) = self.states.get_mut(&gate.number) else {
                 continue;
             };
+            // What was given back is known to the database alone.
+            if self.writers == Writers::Many {
+                known.state.usage = Usage::default();
+            }
             let most = gate.limits.most_running();
             let was_full = most.is_some_and(|most| known.state.running >= most);
             known.state.running = known.state.running.saturating_sub(1);
@@ -333,6 +390,10 @@ pub(super) fn reopens_at(by: &ClosedBy, writers: Writers, now: Timestamp) -> Opt
         ClosedBy::Pace { until, .. } if writers == Writers::Many => {
             let poll = now.plus(GATE_POLL);
             Some(until.map_or(poll, |until| until.min(poll)))
+        }
+        // Nor that one has given back what it did not use.
+        ClosedBy::Usage(wait) if writers == Writers::Many => {
+            Some(wait.until.min(now.plus(GATE_POLL)))
         }
         by => by.until(),
     }

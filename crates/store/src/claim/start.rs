@@ -81,7 +81,7 @@ impl DueIndex {
     /// The last known state of a gate, also of one that no job passes now.
     #[cfg(feature = "sqlite")]
     pub(crate) fn last_state(&self, number: GateNumber) -> GateState {
-        let idle = || self.idle_states.get(&number).copied();
+        let idle = || self.idle_states.get(&number).cloned();
         self.state(number).or_else(idle).unwrap_or_default()
     }
 

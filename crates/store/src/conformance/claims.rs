@@ -10,4 +10,5 @@ pub mod ordered_keys;
 pub mod pace;
 pub mod pause;
 pub mod start;
+pub mod units;
 pub mod wake;

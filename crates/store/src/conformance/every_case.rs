@@ -371,6 +371,14 @@ macro_rules! conformance_tests {
                 a_changed_gate_applies_to_the_next_claim
                 a_stored_gate_overrides_one_of_the_program
             }
+            units {
+                usage_keeps_to_a_rate all_rates_of_a_gate_must_have_room
+                what_was_not_used_is_free_at_once what_was_used_beyond_the_cost_is_charged
+                an_attempt_without_a_report_is_charged_its_cost
+                an_expensive_job_is_not_overtaken
+                an_expensive_job_of_one_tenant_gets_its_turn_beside_another
+                a_job_that_costs_more_than_the_limit_starts_alone a_cost_is_stored_with_its_job
+            }
             pace {
                 no_more_run_than_a_learned_pace_allows
                 a_learned_pace_that_grows_opens_with_time

@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    ConcurrencyKey, ConfirmSettings, Destination, ExpiryAction, Guarantee, IdempotencyKey, Invalid,
-    JobId, Kind, NewJob, NewJobExtras, Payload, PolicyPatch, Priority, Queue, RetryPolicy, RunAt,
-    ScheduleId, ScheduledRun, StartBefore, Tags, Tenant, Timestamp, Traceparent, Webhook,
+    ConcurrencyKey, ConfirmSettings, Cost, Destination, ExpiryAction, Guarantee, IdempotencyKey,
+    Invalid, JobId, Kind, NewJob, NewJobExtras, Payload, PolicyPatch, Priority, Queue, RetryPolicy,
+    RunAt, ScheduleId, ScheduledRun, StartBefore, Tags, Tenant, Timestamp, Traceparent, Webhook,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -42,6 +42,8 @@ pub(crate) struct Template {
     start_before: Option<(StartBefore, ExpiryAction)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     confirm: Option<ConfirmSettings>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cost: Option<Cost>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
 }
@@ -86,6 +88,7 @@ impl From<&NewJob> for Template {
             tags: job.tags().clone(),
             start_before: job.extras().and_then(|extras| extras.start_before),
             confirm: job.extras().and_then(|extras| extras.confirm.clone()),
+            cost: job.extras().and_then(|extras| extras.cost.clone()),
             traceparent: job.traceparent().map(ToString::to_string),
         }
     }
@@ -108,6 +111,7 @@ impl TryFrom<Template> for NewJob {
             .with_extras(NewJobExtras {
                 start_before: template.start_before,
                 confirm: template.confirm,
+                cost: template.cost,
                 ..NewJobExtras::default()
             });
         if let Some(timeout) = template.timeout {
@@ -162,6 +166,7 @@ mod tests {
         job.guarantee = Guarantee::AtMostOnce;
         job = job.with_extras(NewJobExtras {
             confirm: serde_json::from_str(r#"{"url": "https://example.com/{jobId}"}"#).unwrap(),
+            cost: Cost::new([("tokens", 1_800.0)]).ok(),
             ..NewJobExtras::default()
         });
         job.idempotency_key = Some(IdempotencyKey::new("once a day").unwrap());

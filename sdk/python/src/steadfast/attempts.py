@@ -158,21 +158,21 @@ class Attempt:
                 raise TypeError(message)
             name, fields["answer"] = "answer", result.answer
             if result.answer != "done":
-                return outcome(name, **fields)
+                return self._ended(name, **fields)
             result = result.result
         if result is not None:
             fields["result"] = result
         if self._context.on_success_requests:
             fields["onSuccess"] = self._context.on_success_requests
         try:
-            return outcome(name, **fields)
+            return self._ended(name, **fields)
         except (TypeError, ValueError, RecursionError) as error:
             message = f"cannot encode the result as JSON: {error}"
             raise PermanentError(message, failure_class="result") from error
 
     def _outcome_of(self, error: BaseException) -> Outcome:
         if isinstance(error, Snooze):
-            return outcome("snooze", delay=round(error.delay * 1000))
+            return self._ended("snooze", delay=round(error.delay * 1000))
         reason = self._context.abort_reason
         if reason is None and isinstance(error, JobAborted):
             reason = str(error)
@@ -185,11 +185,17 @@ class Attempt:
             messages = {"timeout": "the attempt took longer than its timeout"}
             message = messages.get(reason, "stopped on request")
             failure = {"class": reason, "message": message, "trace": trace_of(error)}
-            return outcome("fail", error, failure=failure)
+            return self._ended("fail", error, failure=failure)
         # Ctrl-C of a test in process. Everything else is a failure, or the job would never end.
         if isinstance(error, KeyboardInterrupt) and _is_main_thread():
             raise error
-        return outcome("fail", error, failure=failure_of(error))
+        return self._ended("fail", error, failure=failure_of(error))
+
+    def _ended(self, name: str, error: BaseException | None = None, /, **fields: Any) -> Outcome:
+        """An outcome, with what the handler has reported as used."""
+        if self._context.used:
+            fields["usage"] = self._context.used
+        return outcome(name, error, **fields)
 
 
 def failure_of(error: BaseException) -> dict[str, Any]:

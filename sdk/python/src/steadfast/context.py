@@ -63,6 +63,8 @@ class Context:
         self.on_success_requests: list[types.CreateJobRequest] = []
         self.news: tuple[str | None, int | None] = (None, None)
         """The note and the progress in percent that the handler has given."""
+        self.used: dict[str, float] = {}
+        """What the handler says that the attempt has used, by unit."""
         self.attempt_log = AttemptLog()
         """What the handler has logged."""
         self.abort_reason: str | None = None
@@ -129,6 +131,18 @@ class Context:
     def note(self, text: str) -> None:
         """Shows a note with the job."""
         self._tell(text, self.news[1])
+
+    def usage(self, used: Mapping[str, float]) -> None:
+        """Reports what this attempt has used, by unit: `context.usage({"tokens": 2210})`.
+
+        Gates with rates in these units give back or charge the difference to the `cost` of the job
+        when the attempt ends, whatever its outcome. The last report counts. Without one, the cost
+        is charged.
+        """
+        for unit, amount in used.items():
+            if not 0 <= amount < float("inf"):
+                raise ValueError(f"usage of {unit} must be a number from 0, not {amount}")
+        self.used = dict(used)
 
     def _tell(self, note: str | None, percent: int | None) -> None:
         self.check_aborted()

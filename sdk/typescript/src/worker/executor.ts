@@ -49,7 +49,8 @@ export class Executor {
       });
       return { outcome: "release" };
     }
-    return traced(context.job, () => this.#run(context, definition, run));
+    const ended = await traced(context.job, () => this.#run(context, definition, run));
+    return ended && ended.outcome !== "release" ? { ...ended, ...context.used } : ended;
   }
 
   async #run(context: AttemptContext, definition: AnyJob, run: Run): Promise<Outcome> {

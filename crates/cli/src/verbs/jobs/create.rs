@@ -1,6 +1,6 @@
 //! `steadfast jobs create`.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use serde_json::{Map, Value, json};
 use steadfast_api::{
@@ -14,6 +14,7 @@ use steadfast_core::{
 use super::watch;
 use crate::{
     exit::usage,
+    numbers::Number,
     output::print_line,
     server_args::{Server, print_json},
     settings::{DurationArg, RetryArg},
@@ -117,6 +118,13 @@ pub struct Args {
     /// {idempotencyKey} stand for those of the job. For other jobs than HTTP jobs: JSON, e.g. {}.
     #[arg(long, value_name = "URL|JSON")]
     confirm: Option<String>,
+    /// What an attempt is expected to use, e.g. tokens=1800; may be repeated.
+    #[arg(long, value_name = "UNIT=AMOUNT")]
+    cost: Vec<String>,
+    /// Where the response of an HTTP job says what was used, e.g. tokens=/usage/total_tokens or
+    /// tokens=X-Tokens-Used; may be repeated.
+    #[arg(long, value_name = "UNIT=POINTER|HEADER")]
+    usage: Vec<String>,
     /// Tag, e.g. order=4711; may be repeated.
     #[arg(long = "tag", value_name = "NAME=VALUE")]
     tags: Vec<String>,
@@ -206,7 +214,10 @@ impl Args {
     async fn like(&self, server: &Server, id: &str) -> anyhow::Result<Map<String, Value>> {
         let mut fields = Map::from_iter([("like".to_owned(), Value::from(id))]);
         let changes_headers = !self.headers.is_empty();
-        let changes_http = self.method.is_some() || changes_headers || self.body.is_some();
+        let changes_http = self.method.is_some()
+            || changes_headers
+            || self.body.is_some()
+            || !self.usage.is_empty();
         if changes_http {
             let job = server.fetch(server.client.get_job(id)).await?;
             let http = job.http.map(|http| json!({"url": http.url}));
@@ -215,13 +226,18 @@ impl Args {
         Ok(fields)
     }
 
-    /// Method, headers and body over those of the request that `--from` names.
+    /// Method, headers, body and usage over those of the request that `--from` names.
     fn change_target(&self, fields: &mut Map<String, Value>) -> anyhow::Result<()> {
         let headers = self.headers.read()?.map(serde_json::to_value).transpose()?;
+        let usage_sources = match self.usage.is_empty() {
+            true => None,
+            false => Some(json!(parse_pairs(&self.usage, &['='], "--usage")?)),
+        };
         let changes = [
             ("method", self.method.clone().map(Value::from)),
             ("headers", headers),
             ("body", read_optional_json(self.body.as_ref(), "--body")?),
+            ("usage", usage_sources),
         ];
         for (name, value) in changes {
             let Some(value) = value else { continue };
@@ -269,6 +285,17 @@ impl Args {
         Ok(Some(settings))
     }
 
+    fn cost(&self) -> anyhow::Result<Option<BTreeMap<String, f64>>> {
+        let pairs = parse_pairs(&self.cost, &['='], "--cost")?;
+        let cost = pairs.into_iter().map(|(unit, amount)| {
+            let number: Result<Number, _> = amount.parse();
+            let number = number.map_err(|error| usage(format!("--cost {unit}: {error}")))?;
+            Ok((unit, number.0))
+        });
+        let cost = cost.collect::<anyhow::Result<BTreeMap<_, _>>>()?;
+        Ok((!cost.is_empty()).then_some(cost))
+    }
+
     fn fields(&self) -> anyhow::Result<CreateJobRequest> {
         if self.payload.is_some() && self.kind.is_none() && self.from.is_none() {
             return Err(usage("--payload requires --kind"));
@@ -280,6 +307,7 @@ impl Args {
                 method: self.method.clone(),
                 headers: self.headers.read()?.unwrap_or_default(),
                 body: read_optional_json(self.body.as_ref(), "--body")?,
+                usage: parse_pairs(&self.usage, &['='], "--usage")?,
             }),
             None => None,
         };
@@ -309,6 +337,7 @@ impl Args {
             on_failure: self.on_failure,
             batch: self.batch,
             confirm: self.confirm()?,
+            cost: self.cost()?,
             tags: Some(tags).filter(|tags| !tags.is_empty()),
             webhook: self.webhook.clone().map(|url| WebhookRequest {
                 url,

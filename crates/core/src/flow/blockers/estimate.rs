@@ -55,6 +55,7 @@ fn basis(blocker: &Blocker) -> String {
         BlockerKind::Quota => "the remaining quota of the destination and the jobs ahead",
         BlockerKind::Rate => "the rate limit and the jobs ahead",
         BlockerKind::Ramping => "the ramp-up, which doubles every second, and the jobs ahead",
+        BlockerKind::Usage => "what leaves the window of its rate",
         BlockerKind::RetryShare => "the end of this minute",
         BlockerKind::Behind => "the current start rate of its tenant",
         _ => "its blockers",

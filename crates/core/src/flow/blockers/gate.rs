@@ -8,7 +8,8 @@ use super::{
 };
 use crate::{
     explain::{brief, count_of, whole_second},
-    flow::{GateId, GateLimits, PaceLimit, Rate, SharedQuota},
+    flow::{GateId, GateLimits, PaceLimit, Rate, SharedQuota, UsageWait},
+    job::cost::amount_text,
     values::Timestamp,
 };
 
@@ -27,6 +28,7 @@ impl StartFacts<'_> {
             ClosedBy::Pause(pause) => by_hand::paused(id, pause, now),
             ClosedBy::MaxRunning => max_running(reading, now),
             ClosedBy::Rate(until) => self.rate(reading, *until, now),
+            ClosedBy::Usage(wait) => usage(id, wait),
             ClosedBy::RetryShare(until) => retry_share(reading, *until),
             ClosedBy::Hold { until, incident } => self.hold(reading, *until, incident, now),
             ClosedBy::ManualHold { until, hold } => by_hand::held(id, *until, hold, now),
@@ -168,6 +170,25 @@ fn max_running(reading: &GateSnapshot, now: Timestamp) -> Blocker {
         holders: reading.holders.clone(),
         ..Blocker::new(BlockerKind::MaxRunning, sentence, None, action)
     }
+}
+
+fn usage(id: &GateId, wait: &UsageWait) -> Blocker {
+    let UsageWait {
+        rate,
+        needed,
+        free,
+        until,
+    } = wait;
+    let sentence = format!(
+        "{} waits for {} {}; {} of {rate} free; enough at {}.",
+        subject(id),
+        amount_text(*needed),
+        rate.unit,
+        amount_text(*free),
+        whole_second(*until)
+    );
+    let action = format!("Raise the limit of {} in rates of {id}.", rate.unit);
+    Blocker::new(BlockerKind::Usage, sentence, Some(*until), action)
 }
 
 fn learned_pace(

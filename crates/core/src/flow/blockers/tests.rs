@@ -36,6 +36,7 @@ proptest! {
             minute: now.as_micros() / 60_000_000,
             starts,
             retries,
+            ..GateState::default()
         };
         let room = |limits: &GateLimits| {
             limits.room_for(&state, Guarantee::AtLeastOnce, is_retry, now)

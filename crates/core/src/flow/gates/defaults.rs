@@ -67,6 +67,10 @@ impl GateLimits {
             max_running: self.max_running.or(defaults.max_running),
             max_waiting: self.max_waiting.or(defaults.max_waiting),
             rate: self.rate.or(defaults.rate),
+            rates: match self.rates.is_empty() {
+                true => defaults.rates.clone(),
+                false => self.rates,
+            },
             ordered: self.ordered || defaults.ordered,
             retry_share: self.retry_share.or(defaults.retry_share),
             paused: self.paused.or_else(|| defaults.paused.clone()),

@@ -4,10 +4,10 @@
 use std::{fmt::Write as _, time::Duration};
 
 use steadfast_core::{
-    BlockerKind, DestinationHealth, EndReason, Endpoint, EndpointId, ExpiryAction, Failure,
+    BlockerKind, Cost, DestinationHealth, EndReason, Endpoint, EndpointId, ExpiryAction, Failure,
     FailureClass, GateHolder, GatePatch, GateScope, GateSnapshot, GateState, Guarantee,
     HoldCommand, JobId, JobLabel, PausePatch, PlaceSnapshot, StartDeadline, StartFacts, Tenant,
-    WorkerName, WorkerSnapshot,
+    UnitRate, WorkerName, WorkerSnapshot,
 };
 
 use super::{
@@ -37,6 +37,7 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
         minute: T0.as_micros() / 60_000_000,
         starts: 20,
         retries: 9,
+        ..GateState::default()
     };
     let refused = failed(Failure::new(FailureClass::CONNECTION, "refused"));
     let down = unhealthy(&refused, 20);
@@ -83,7 +84,7 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
             "default",
             GatePatch::default().max_running(5),
         ),
-        state: full,
+        state: full.clone(),
         ahead: 0,
         holders: vec![
             holder(7, Some("node-1")),
@@ -100,7 +101,7 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
         is_of_tenant: true,
         ..facts
     };
-    let set = |scope, key: &str, patch| at_gate(applied(&job, scope, key, patch), full);
+    let set = |scope, key: &str, patch| at_gate(applied(&job, scope, key, patch), full.clone());
     let of_health = |health| at_gate(health_gate(&job, health), GateState::default());
     let served_by = |live, full, last_seen| StartFacts {
         workers: WorkerSnapshot {
@@ -110,9 +111,25 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
         },
         ..facts(&job)
     };
+    let mut costly = due_job();
+    costly.extras.get_or_insert_default().cost = Cost::new([("tokens", 1_800.0)]).ok();
+    let rates = UnitRate::read_all("100000 tokens/1m").unwrap();
+    let rates = rates.into_iter().map(Into::into).collect::<Vec<_>>();
+    let rates = GatePatch::default().rates(rates);
+    let tokens = applied(&costly, GateScope::Destination, url, rates);
+    let mut used = GateState::default();
+    let before = Cost::new([("tokens", 98_760.0)]).unwrap();
+    tokens.limits.charge(&mut used, &before, at(2));
     let last_seen = Some((WorkerName::new("worker-3").unwrap(), T0));
     let table = [
         ("nothing", facts(&job)),
+        (
+            "usage",
+            StartFacts {
+                gates: at_gate(tokens, used),
+                ..facts(&costly)
+            },
+        ),
         ("running", facts(running.job())),
         ("failed", facts(&dead)),
         ("failed with another", facts(&dead_with_another)),
@@ -150,7 +167,7 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
                         "customer 7",
                         GatePatch::default().ordered(true),
                     ),
-                    full,
+                    full.clone(),
                 ))
             },
         ),
@@ -266,11 +283,11 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
         ("quota", gates(of_health(scarce("0")))),
         (
             "a pace that is learned",
-            gates(at_gate(pace_gate(&job, None), full)),
+            gates(at_gate(pace_gate(&job, None), full.clone())),
         ),
         (
             "a pace that was found",
-            gates(at_gate(pace_gate(&job, Some(refused_call())), full)),
+            gates(at_gate(pace_gate(&job, Some(refused_call())), full.clone())),
         ),
         (
             "room at a learned pace for jobs before it",

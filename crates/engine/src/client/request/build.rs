@@ -6,9 +6,9 @@ use std::{
 };
 
 use steadfast_core::{
-    BatchId, ConcurrencyKey, ConfirmSettings, Debounce, Dependencies, Destination, ExpiryAction,
-    IdempotencyKey, Invalid, JobId, Kind, NewJob, NewJobExtras, OnFailure, Priority, Queue,
-    StartBefore, StartDeadline, Tenant, Timestamp, Traceparent, duration, limits,
+    BatchId, ConcurrencyKey, ConfirmSettings, Cost, Debounce, Dependencies, Destination,
+    ExpiryAction, IdempotencyKey, Invalid, JobId, Kind, NewJob, NewJobExtras, OnFailure, Priority,
+    Queue, StartBefore, StartDeadline, Tenant, Timestamp, Traceparent, duration, limits,
 };
 
 use super::JobRequest;
@@ -180,6 +180,7 @@ impl JobRequest {
             after: self.dependencies(id)?,
             batch: self.batch,
             confirm: self.confirm.clone(),
+            cost: self.checked_cost()?,
             requested_by: None,
         })
     }
@@ -217,6 +218,14 @@ impl JobRequest {
             || self.on_failure.is_some()
             || self.batch.is_some()
             || self.confirm.is_some()
+            || !self.cost.is_empty()
+    }
+
+    fn checked_cost(&self) -> Result<Option<Cost>, Invalid> {
+        let amounts = self.cost.iter();
+        let cost = Cost::new(amounts.map(|(unit, amount)| (unit.as_str(), *amount)));
+        let cost = cost.map_err(|error| error.within("cost"))?;
+        Ok((!cost.is_empty()).then_some(cost))
     }
 
     /// Checks everything and resolves the retry policy.

@@ -44,7 +44,7 @@ pub fn fill(job: &Job, mut body: CreateJobRequest) -> Result<CreateJobRequest, P
     })
 }
 
-/// The request with what no form shows: lease, webhook and confirm. What is secret stays with its tenant.
+/// The request with what no form shows: lease, webhook, confirm and cost. What is secret stays with its tenant.
 pub fn fill_hidden(job: &Job, mut body: CreateJobRequest) -> Result<CreateJobRequest, Problem> {
     let tenant = body.tenant.get_or_insert_with(|| job.tenant.to_string());
     if tenant.as_str() != job.tenant.as_str() {
@@ -58,6 +58,7 @@ pub fn fill_hidden(job: &Job, mut body: CreateJobRequest) -> Result<CreateJobReq
         lease: body.lease.or(Some(job.lease.into())),
         webhook: body.webhook.or_else(|| webhook(job.webhook.as_deref()?)),
         confirm: body.confirm.or_else(|| job.confirm().cloned()),
+        cost: body.cost.or_else(|| Some(job.cost().amounts())),
         ..body
     })
 }
@@ -82,6 +83,10 @@ fn http(job: &Job, given: Option<HttpTargetRequest>) -> Result<HttpTargetRequest
         method: given.method.or(stored.method),
         headers,
         body: given.body.or(stored.body),
+        usage: match given.usage.is_empty() {
+            true => stored.usage,
+            false => given.usage,
+        },
     })
 }
 

@@ -308,6 +308,9 @@ fn with_extras(mut request: JobRequest, body: &CreateJobRequest) -> JobRequest {
     if let Some(confirm) = &body.confirm {
         request = request.confirm(confirm.clone());
     }
+    if let Some(cost) = body.cost.clone() {
+        request = request.cost(cost);
+    }
     request
 }
 
@@ -319,6 +322,9 @@ fn http_request(http: &HttpTargetRequest) -> Result<HttpRequest, Invalid> {
     }
     for (name, value) in &http.headers {
         request = request.with_source(name, value)?;
+    }
+    for (unit, source) in &http.usage {
+        request = request.with_usage(unit, source)?;
     }
     Ok(match &http.body {
         Some(body) => request.with_body(body.clone()),

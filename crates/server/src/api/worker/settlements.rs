@@ -1,12 +1,14 @@
 //! Workers report how attempts ended, one or many in a request.
 
+use std::collections::BTreeMap;
+
 use steadfast_api::{
     FailRequest, FailureRequest, JobBody, ReleaseRequest, SettleRequest, SettlementList,
     SettlementOutcome, SettlementRequest, SettlementResult, SnoozeRequest, SucceedRequest,
 };
 use steadfast_core::{
-    ConfirmAnswer, Failure, FailureClass, Fence, Job, JobId, JobLabel, LogLines, Outcome, Payload,
-    limits as core_limits,
+    ConfirmAnswer, Cost, Failure, FailureClass, Fence, Job, JobId, JobLabel, LogLines, Outcome,
+    Payload, limits as core_limits,
 };
 use steadfast_engine::{SettleError, Settlement};
 
@@ -39,6 +41,7 @@ pub async fn succeed(
         fence: body.fence,
         log: body.log.unwrap_or_default(),
         outcome: success(body.result)?,
+        usage: read_usage(&body.usage)?,
         on_success: if body.on_success.is_empty() {
             Vec::new()
         } else {
@@ -64,7 +67,10 @@ pub async fn fail(
     Body(body): Body<FailRequest>,
 ) -> Answer<JobBody> {
     let outcome = failure(body.failure.unwrap_or_default())?;
-    let settlement = settlement_of(id, (body.fence, body.log), outcome);
+    let settlement = Settlement {
+        usage: read_usage(&body.usage)?,
+        ..settlement_of(id, (body.fence, body.log), outcome)
+    };
     settle_one(&app, &caller, settlement).await
 }
 
@@ -239,6 +245,7 @@ fn settlement(
         fence: body.fence,
         log: body.log.unwrap_or_default(),
         outcome,
+        usage: read_usage(&body.usage)?,
         on_success: reader.read(job, body.on_success)?,
     })
 }
@@ -336,7 +343,18 @@ fn settlement_of(
         log: log.unwrap_or_default(),
         outcome,
         on_success: Vec::new(),
+        usage: None,
     }
+}
+
+fn read_usage(amounts: &BTreeMap<String, f64>) -> Result<Option<Cost>, Problem> {
+    let usage = Cost::new(
+        amounts
+            .iter()
+            .map(|(unit, amount)| (unit.as_str(), *amount)),
+    );
+    let usage = usage.map_err(|error| error.within("usage"))?;
+    Ok((!usage.is_empty()).then_some(usage))
 }
 
 async fn settle_one(app: &App, caller: &Caller, settlement: Settlement) -> Answer<JobBody> {

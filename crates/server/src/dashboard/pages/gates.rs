@@ -5,7 +5,7 @@ use axum::response::IntoResponse as _;
 use serde_json::{Map, Value, json};
 use steadfast_api::{GateBody, TenantQuery};
 use steadfast_core::{
-    Gate, GatePatch, GateScope, HoldMode, PaceMode, Rate, Tenant, Timestamp, duration,
+    Gate, GatePatch, GateScope, HoldMode, PaceMode, Rate, Tenant, Timestamp, UnitRate, duration,
 };
 
 use crate::{
@@ -130,6 +130,7 @@ fn form_of(gate: &Gate, now: Timestamp) -> Fields {
         ("maxRunning", text(limits.max_running)),
         ("maxWaiting", text(limits.max_waiting)),
         ("rate", text(limits.rate.map(rate_text))),
+        ("rates", UnitRate::write_all(&limits.rates)),
         ("retryShare", text(limits.retry_share.map(|it| it.get()))),
         ("weight", text(limits.weight.map(|it| it.get()))),
         ("hold", text(limits.hold)),
@@ -186,6 +187,8 @@ fn changes(form: &Fields) -> Result<GatePatch, Problem> {
     }
     let rate = form.get("rate").map(str::parse::<Rate>).transpose()?;
     fields.insert("rate".to_owned(), json!(rate));
+    let rates = form.get("rates").map(UnitRate::read_all).transpose()?;
+    fields.insert("rates".to_owned(), json!(rates));
     for name in ["hold", "pace"] {
         fields.insert(name.to_owned(), json!(form.get(name)));
     }

@@ -289,7 +289,7 @@ impl<'f> World<'f> {
         let running = jobs.values().filter(counts).count();
         GateState {
             running: u32::try_from(running).unwrap(),
-            ..self.states.get(&gate.number).copied().unwrap_or_default()
+            ..self.states.get(&gate.number).cloned().unwrap_or_default()
         }
     }
 

@@ -4,6 +4,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use steadfast_core::{
     AppliedGate, CallOwner, FlowKey, GateNumber, GateState, Guarantee, Job, JobId, Room, Timestamp,
+    UsageWait,
 };
 
 use super::tables::{DueRange, Tables};
@@ -21,11 +22,16 @@ struct ClaimCounts {
 enum Next {
     /// This job may start.
     Start(Timestamp, JobId),
+    /// What this job costs does not fit at a gate.
+    Short(Timestamp, JobId, AppliedGate, UsageWait),
     /// Nothing before this time.
     Later(Timestamp),
     /// Nothing until something else happens.
     Blocked,
 }
+
+/// A job that may start, or for which something does not fit at a gate.
+type FirstStart = (DueRange, JobId, Option<(AppliedGate, UsageWait)>);
 
 impl Tables {
     pub(super) fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> ClaimResult {
@@ -45,9 +51,10 @@ impl Tables {
             };
             for gate in &*self.flow.applying_to(&range.flow_key) {
                 let state = self.gate_state(gate);
-                let state = gate
+                let mut state = gate
                     .limits
                     .after_starts(&state, 1, range.is_retry.into(), now);
+                gate.limits.charge(&mut state, claim.job().cost(), now);
                 self.flow.states.insert(gate.number, state);
                 *counts.running.entry(gate.number).or_insert(0) += 1;
             }
@@ -62,22 +69,44 @@ impl Tables {
             .wanted(request)
             .filter_map(|range| match self.next(range, request, &counts, now) {
                 Next::Start(at, _) | Next::Later(at) => Some(at),
+                Next::Short(_, _, _, wait) => Some(wait.until),
                 Next::Blocked => None,
             })
             .min();
         ClaimResult { claims, next_due }
     }
 
-    /// The job that should start next: of the tenant that has had least, the most urgent.
+    /// The job that should start next. If what it costs does not fit, that is kept for it, and it is
+    /// the turn of another gate's.
     fn next_start(
-        &self,
+        &mut self,
         request: &ClaimRequest,
         counts: &ClaimCounts,
         now: Timestamp,
     ) -> Option<(DueRange, JobId)> {
+        loop {
+            let (range, id, short) = self.first_start(request, counts, now)?;
+            let Some((gate, wait)) = short else {
+                return Some((range, id));
+            };
+            let mut state = self.flow.state(gate.number);
+            gate.limits.keep_for(&mut state, &wait);
+            self.flow.states.insert(gate.number, state);
+        }
+    }
+
+    /// Of the tenant that has had least, the most urgent.
+    fn first_start(
+        &self,
+        request: &ClaimRequest,
+        counts: &ClaimCounts,
+        now: Timestamp,
+    ) -> Option<FirstStart> {
         let startable = self.wanted(request).filter_map(|range| {
-            let Next::Start(run_at, id) = self.next(range, request, counts, now) else {
-                return None;
+            let (run_at, id, short) = match self.next(range, request, counts, now) {
+                Next::Start(run_at, id) => (run_at, id, None),
+                Next::Short(run_at, id, gate, wait) => (run_at, id, Some((gate, wait))),
+                Next::Later(_) | Next::Blocked => return None,
             };
             let share = self.flow.share(&range.flow_key.tenant);
             let order = (
@@ -87,10 +116,10 @@ impl Tables {
                 run_at,
                 id,
             );
-            Some((order, range, id))
+            Some((order, range, id, short))
         });
-        let (_, range, id) = startable.min_by(|(one, ..), (other, ..)| one.cmp(other))?;
-        Some((range.clone(), id))
+        let (_, range, id, short) = startable.min_by(|(one, ..), (other, ..)| one.cmp(other))?;
+        Some((range.clone(), id, short))
     }
 
     fn next(
@@ -139,6 +168,14 @@ impl Tables {
             };
             if let Room::Closed(by) = gate.limits.room(&state, range.is_retry, now) {
                 return by.until().map_or(Next::Blocked, Next::Later);
+            }
+        }
+        for gate in gates.iter().filter(|gate| gate.limits.counts_usage()) {
+            let state = self.flow.state(gate.number);
+            if let Some(job) = self.job(id)
+                && let Err(wait) = gate.limits.fits(&state, job.cost(), now)
+            {
+                return Next::Short(run_at, id, gate.clone(), wait);
             }
         }
         Next::Start(run_at, id)

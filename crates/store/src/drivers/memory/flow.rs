@@ -2,7 +2,10 @@
 
 use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
-use steadfast_core::{AppliedGate, FlowKey, GateId, GateNumber, GateState, Gates, Share, Tenant};
+use steadfast_core::{
+    AppliedGate, CostChange, FlowKey, GateId, GateNumber, GateState, Gates, Share, Tenant,
+    Timestamp,
+};
 
 use crate::claim::Shares;
 
@@ -60,7 +63,16 @@ impl Flow {
     }
 
     pub(super) fn state(&self, number: GateNumber) -> GateState {
-        self.states.get(&number).copied().unwrap_or_default()
+        self.states.get(&number).cloned().unwrap_or_default()
+    }
+
+    /// An attempt used more or less than what was reserved for it.
+    pub(super) fn settle_cost(&mut self, flow_key: &FlowKey, change: &CostChange, now: Timestamp) {
+        for gate in &*self.applying_to(flow_key) {
+            if let Some(state) = self.states.get_mut(&gate.number) {
+                gate.limits.settle(state, change, now);
+            }
+        }
     }
 
     pub(super) fn share(&self, tenant: &Tenant) -> Share {

@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AuditRecord, BatchId, Claim, CommandRefusal, CommandResult, CommitResult, Fence, Job,
+    AuditRecord, BatchId, Claim, CommandRefusal, CommandResult, CommitResult, Fence, FlowKey, Job,
     JobCommand, JobId, JobState, NewJob, Payload, RefusalReason, StartDeadline, StepName,
     Subscriptions, Tenant, Timestamp, Transition, Unique, WorkerName, limits::STEPS_MAX,
     on_command, on_dependant_command,
@@ -425,6 +425,9 @@ impl Tables {
             stored.attempts.insert(record.fence, record);
         }
         job.progress = transition.to.clone();
+        if let Some(change) = &transition.cost_change {
+            self.flow.settle_cost(&FlowKey::from(&job), change, now);
+        }
         self.update(job);
         if let Some(observed) = &transition.observation {
             let mut tallies = FailureTallies::default();

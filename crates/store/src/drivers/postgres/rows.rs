@@ -206,6 +206,7 @@ fn attempt(columns: &AttemptColumns, row: &Row, cipher: &Cipher) -> Result<Attem
             .map(|output| Payload::from_stored(&output)),
         note: json_option(row, columns.note, "note")?,
         decision: json_option(row, columns.decision, "decision")?,
+        usage: json_option(row, columns.usage, "usage")?,
     })
 }
 

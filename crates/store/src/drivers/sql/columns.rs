@@ -53,7 +53,7 @@ columns! {
     /// The columns of an attempt record.
     pub(crate) struct AttemptColumns {
         job, fence, attempt, attempts_before, status, started_at, finished_at, worker, failure,
-        output, note, decision,
+        output, note, decision, usage,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    BatchId, ConfirmSettings, Dependencies, ExpiryAction, JobExtras, NewJob, OnFailure,
+    BatchId, ConfirmSettings, Cost, Dependencies, ExpiryAction, JobExtras, NewJob, OnFailure,
     StartDeadline, Timestamp, Unique,
 };
 
@@ -20,6 +20,8 @@ pub(crate) struct StoredExtras {
     batch: Option<BatchId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     confirm: Option<ConfirmSettings>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cost: Option<Cost>,
 }
 
 impl StoredExtras {
@@ -32,6 +34,7 @@ impl StoredExtras {
             after: extras.after.as_ref().map(Dependencies::on_failure),
             batch: extras.batch,
             confirm: extras.confirm.clone(),
+            cost: extras.cost.clone(),
         })
     }
 
@@ -47,6 +50,7 @@ impl StoredExtras {
             after: self.after,
             batch: self.batch,
             confirm: self.confirm,
+            cost: self.cost,
         };
         (extras != JobExtras::default()).then(|| Box::new(extras))
     }

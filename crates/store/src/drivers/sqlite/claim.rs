@@ -75,8 +75,8 @@ pub(super) fn claim(
     {
         let (taken, head) = match pick.is_ordered() {
             true => claim_first_of_key(session, &mut batch, &pick)?,
-            false if pick.is_probe() => claim_probe(session, &mut batch, pick.range)?,
-            false => claim_range(session, &mut batch, pick.range, until, pick.most)?,
+            false if pick.is_probe() => claim_probe(session, &mut batch, &pick)?,
+            false => claim_range(session, &mut batch, &pick, until)?,
         };
         batch.sent.add(&pick, taken);
         session.due.index.finish(&pick, taken, head, session.now);
@@ -139,14 +139,13 @@ impl<'r> ClaimBatch<'r> {
 fn claim_range(
     session: &mut Session<'_>,
     batch: &mut ClaimBatch<'_>,
-    range: DueRange,
+    pick: &Pick,
     until: Timestamp,
-    most: usize,
 ) -> Result<(usize, Head), DriverError> {
     let first = batch.claims.len();
-    let (rows, head) = read_due(session, batch, range, until, most)?;
+    let (rows, head) = read_due(session, batch, pick, until)?;
     for (row, claim) in rows.iter().zip(&batch.claims[first..]) {
-        write_claim(session, range.flow_key, row, claim)?;
+        write_claim(session, pick.range.flow_key, row, claim)?;
     }
     Ok((rows.len(), head))
 }
@@ -192,23 +191,23 @@ struct DueRow {
 fn read_due(
     session: &mut Session<'_>,
     batch: &mut ClaimBatch<'_>,
-    range: DueRange,
+    pick: &Pick,
     until: Timestamp,
-    most: usize,
 ) -> Result<(Vec<DueRow>, Head), DriverError> {
     let Session {
         conn,
         hot,
         names,
+        due: known,
         claim_columns,
         now,
         ..
     } = session;
-    let conn = *conn;
+    let (conn, range) = (*conn, pick.range);
     let select = hot.claim_due.on(conn)?;
     let columns = find_columns(claim_columns, select)?;
     let FlowKeyId { lane, number } = range.flow_key;
-    let most = most.min(batch.remaining());
+    let most = pick.most.min(batch.remaining());
     // One more, to know what is next.
     let limit = row_limit(most.saturating_add(1));
     let at = now.as_micros();
@@ -230,6 +229,10 @@ fn read_due(
             head = Head::At(run_at);
             continue;
         };
+        if !known.index.take_cost(pick, job.cost(), *now) {
+            head = Head::At(run_at);
+            break;
+        }
         due.push(DueRow { seq, is_retry });
         batch.push(job, *now);
     }
@@ -256,9 +259,9 @@ fn find_columns(
 fn claim_probe(
     session: &mut Session<'_>,
     batch: &mut ClaimBatch<'_>,
-    range: DueRange,
+    pick: &Pick,
 ) -> Result<(usize, Head), DriverError> {
-    let conn = session.conn;
+    let (conn, range) = (session.conn, pick.range);
     let mut select = conn.prepare_cached(include_str!("claim/claim_probe.sql"))?;
     let columns = find_columns(&mut session.claim_columns, &select)?;
     let FlowKeyId { lane, number } = range.flow_key;
@@ -277,6 +280,9 @@ fn claim_probe(
     drop(rows);
     if job.progress.run_at > session.now {
         return Ok((0, Head::RetryAt(job.progress.run_at)));
+    }
+    if !session.due.index.take_cost(pick, job.cost(), session.now) {
+        return Ok((0, Head::At(job.progress.run_at)));
     }
     let is_retry = range.level.is_retry();
     batch.push(job, session.now);
@@ -334,6 +340,9 @@ fn claim_first_of_key(
     if pick.is_probe() && job.guarantee == Guarantee::AtMostOnce {
         let look_again = session.now.plus(PROBE_LOOK_AGAIN);
         return Ok((0, Head::RetryAt(look_again)));
+    }
+    if !session.due.index.take_cost(pick, job.cost(), session.now) {
+        return Ok((0, Head::At(job.progress.run_at)));
     }
     let row = DueRow { seq, is_retry };
     batch.push(job, session.now);

@@ -232,6 +232,7 @@ fn attempt(
             .map(|output| Payload::from_stored(&output)),
         note: row.get(columns.note)?,
         decision: json_option(row, columns.decision, "decision")?,
+        usage: json_option(row, columns.usage, "usage")?,
     })
 }
 

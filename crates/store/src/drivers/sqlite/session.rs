@@ -4,12 +4,12 @@
 use std::{collections::HashMap, sync::Arc};
 
 use rusqlite::{Connection, PrepFlags, Statement};
-use steadfast_core::{JobId, JobState, NewJob, ScheduleId, Timestamp};
+use steadfast_core::{CostChange, JobId, JobState, NewJob, ScheduleId, Timestamp};
 
 use super::{
     counts::{Bucket, Counts},
     driver_error::DriverError,
-    due_index::FileDueIndex,
+    due_index::{FileDueIndex, save_gates},
     log_mark::Checkpointer,
     names::Names,
     row_inserts::RowInserts,
@@ -280,6 +280,29 @@ impl<'c> Session<'c> {
         if to.state.is_final() && to.is_scheduled_run {
             self.wakes.schedule_waits();
         }
+    }
+
+    /// The gates of all running attempts are known from here on.
+    pub(super) fn know_gates(&mut self) -> Result<(), DriverError> {
+        let Self {
+            conn,
+            names,
+            due,
+            now,
+            ..
+        } = self;
+        due.load(conn, names, *now)
+    }
+
+    /// An attempt used more or less than what was reserved for it.
+    pub(super) fn settle_cost(
+        &mut self,
+        flow_key: FlowKeyId,
+        change: &CostChange,
+    ) -> Result<(), DriverError> {
+        let index = &mut self.due.index;
+        let settled = index.settle_cost(flow_key, change, self.now);
+        save_gates(self.conn, index, &settled)
     }
 
     fn job_waits(&mut self, range: DueRange, job: Option<&NewJob>, run_at: Timestamp) {

@@ -8,7 +8,7 @@ use crate::{
         AppliedGate, ClosedBy, DestinationHealth, FlowKey, Gate, GateDefaults, GateId, GateLimits,
         GateNumber, GateScope, GateState, Gates, HealthSubject, HoldMode, Room,
     },
-    job::Job,
+    job::{Job, cost::Cost},
     values::Timestamp,
 };
 
@@ -72,7 +72,7 @@ impl ClaimGates {
     pub fn room(&self, is_retry: bool, least: u32, now: Timestamp) -> Result<u32, ClosedGate> {
         let mut room = u32::MAX;
         for gate in &self.applied {
-            let state = self.states.get(&gate.number).copied().unwrap_or_default();
+            let state = self.states.get(&gate.number).cloned().unwrap_or_default();
             let most_running = gate.limits.most_running();
             let is_nearly_full = most_running.is_some_and(|most| {
                 state.running > 0 && most.saturating_sub(state.running) < least
@@ -101,6 +101,11 @@ impl ClaimGates {
         for gate in &self.applied {
             let state = self.states.entry(gate.number).or_default();
             *state = gate.limits.after_starts(state, count, retries, now);
+            // Of units, only starts are known.
+            let starts = if gate.limits.counts_usage() { count } else { 0 };
+            for _ in 0..starts {
+                gate.limits.charge(state, &Cost::default(), now);
+            }
         }
     }
 

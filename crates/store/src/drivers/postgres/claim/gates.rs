@@ -3,16 +3,19 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use futures_util::future;
-use steadfast_core::{AppliedGate, GateNumber, GateState, Gates, Room, Timestamp};
+use steadfast_core::{
+    AppliedGate, CostChange, GateNumber, GateState, Gates, Room, Timestamp, Usage, UsageWait,
+};
 use tokio_postgres::Row;
 
 use super::{SqlPick, TakenJobs};
 use crate::{
+    claim::Pick,
     drivers::postgres::{
         driver_error::DriverError,
         key::Key,
         session::{Conn, PoolContext, Session},
-        values::time,
+        values::{json_option, time},
     },
     limits::GATE_SILENCE,
 };
@@ -97,6 +100,10 @@ pub(super) async fn insert_gates(
 pub(super) struct HeldGates {
     pub states: HashMap<GateNumber, GateState>,
     readings: Vec<GateRow>,
+    /// What ended attempts charge or give back, which is no longer stored by itself.
+    changes: Vec<(GateNumber, CostChange)>,
+    /// Gates whose state differs from the stored one.
+    changed: HashSet<GateNumber>,
 }
 
 /// Holds gates, as far as they are free, and reads how they stand.
@@ -113,15 +120,22 @@ pub(super) async fn lock_gates(
     // Sent together; the second sees what was committed before the first got its locks.
     let (locked, readings) = future::join(lock, read_gates(session, &numbers)).await;
     let mut held = HashSet::new();
+    let mut changes = Vec::new();
     for row in locked? {
-        held.insert(GateNumber(row.try_get("number")?));
+        let number = GateNumber(row.try_get("number")?);
+        held.insert(number);
+        if let Some(change) = json_option::<CostChange>(&row, "change", "change")? {
+            changes.push((number, change));
+        }
     }
     let mut readings = readings?;
     readings.retain(|row| held.contains(&row.number));
-    let states = readings.iter().map(|row| (row.number, row.state));
+    let states = readings.iter().map(|row| (row.number, row.state.clone()));
     Ok(HeldGates {
         states: states.collect(),
         readings,
+        changes,
+        changed: HashSet::new(),
     })
 }
 
@@ -160,6 +174,7 @@ impl GateRow {
             minute: number("minute")?,
             starts: count("starts")?,
             retries: count("retries")?,
+            usage: Usage::from_text(row.try_get("usage")?),
         };
         Ok(Self {
             number: GateNumber(number("number")?),
@@ -203,17 +218,40 @@ pub(super) fn fit(
     }
 }
 
-/// The gates at which attempts are counted, each once, as PostgreSQL writes an array.
+/// The gates at which attempts are counted, or what they cost, each once, as PostgreSQL writes an array.
 pub(super) fn gate_array(gates: &[AppliedGate]) -> Option<String> {
     let counted = gates
         .iter()
-        .filter(|gate| gate.limits.most_running().is_some());
+        .filter(|gate| gate.limits.most_running().is_some() || gate.limits.counts_usage());
     let numbers: BTreeSet<i64> = counted.map(|gate| gate.number.0).collect();
     let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
     (!numbers.is_empty()).then(|| format!("{{{}}}", numbers.join(",")))
 }
 
 impl HeldGates {
+    /// Adds what attempts have charged or given back at gates since they were held last.
+    pub(super) fn settle_changes(&mut self, picks: &[SqlPick<'_>], now: Timestamp) {
+        let gates = picks.iter().flat_map(|pick| pick.pick.gates.iter());
+        let limits: HashMap<_, _> = gates.map(|gate| (gate.number, &gate.limits)).collect();
+        for (number, change) in std::mem::take(&mut self.changes) {
+            if let (Some(limits), Some(state)) = (limits.get(&number), self.states.get_mut(&number))
+                && limits.counts_usage()
+            {
+                limits.settle(state, &change, now);
+                self.changed.insert(number);
+            }
+        }
+    }
+
+    /// Keeps at a gate what the next job of a pick needs.
+    pub(super) fn keep_for(&mut self, pick: &Pick, number: GateNumber, wait: &UsageWait) {
+        let gate = pick.gates.iter().find(|gate| gate.number == number);
+        if let (Some(gate), Some(state)) = (gate, self.states.get_mut(&number)) {
+            gate.limits.keep_for(state, wait);
+            self.changed.insert(number);
+        }
+    }
+
     /// Stores how the gates stand after what was taken.
     pub(super) async fn save(
         &mut self,
@@ -222,7 +260,6 @@ impl HeldGates {
         taken: &TakenJobs,
     ) -> Result<(), DriverError> {
         let now = session.shared.clock.now();
-        let mut changed = HashSet::new();
         for (pick, found) in picks.iter().zip(&taken.found) {
             let starts = u32::try_from(found.taken).unwrap_or(u32::MAX);
             let is_retry = pick.pick.range.level.is_retry();
@@ -231,24 +268,28 @@ impl HeldGates {
                 if let Some(state) = self.states.get_mut(&gate.number) {
                     *state = gate.limits.after_starts(state, starts, retries, now);
                     if gate.limits.counts_starts() {
-                        changed.insert(gate.number);
+                        self.changed.insert(gate.number);
                     }
                 }
             }
         }
-        if changed.is_empty() {
+        if self.changed.is_empty() {
             return Ok(());
         }
         let changed: Vec<(&GateRow, GateState)> = self
             .readings
             .iter()
-            .filter(|row| changed.contains(&row.number))
-            .filter_map(|row| Some((row, *self.states.get(&row.number)?)))
+            .filter(|row| self.changed.contains(&row.number))
+            .filter_map(|row| Some((row, self.states.get(&row.number)?.clone())))
             .collect();
         let column = |value: fn(&GateRow, &GateState) -> i64| -> Vec<i64> {
             let values = changed.iter().map(|(row, state)| value(row, state));
             values.collect()
         };
+        let usage: Vec<Option<String>> = changed
+            .iter()
+            .map(|(_, state)| state.usage.to_text())
+            .collect();
         session
             .execute(
                 include_str!("gates/gate_save.sql"),
@@ -259,6 +300,7 @@ impl HeldGates {
                     &column(|_, state| state.minute),
                     &column(|_, state| state.starts.into()),
                     &column(|_, state| state.retries.into()),
+                    &usage,
                 ],
             )
             .await

@@ -127,7 +127,7 @@ impl StartReads for StartReader<'_> {
             .into_iter()
             .map(|row| (row.number, row.state))
             .collect();
-        let state = |gate: &AppliedGate| states.get(&gate.number).copied().unwrap_or_default();
+        let state = |gate: &AppliedGate| states.get(&gate.number).cloned().unwrap_or_default();
         Ok(gates.iter().map(state).collect())
     }
 

@@ -269,7 +269,9 @@ impl Composite for (&Transition, &Cipher) {
             fields.put(&i32::try_from(count)?)?;
         }
         let observed = transition.observation.as_ref();
-        fields.put(&observed.map(|observed| observed.key.number()))
+        fields.put(&observed.map(|observed| observed.key.number()))?;
+        let change = transition.cost_change.as_ref();
+        fields.put(&change.map(to_json).transpose()?)
     }
 }
 
@@ -297,7 +299,9 @@ fn put_record(
     fields.put(&failure.map(to_json).transpose()?)?;
     fields.put(&output.transpose()?.as_deref())?;
     fields.put(&note.map(to_json).transpose()?)?;
-    fields.put(&decision.map(to_json).transpose()?)
+    fields.put(&decision.map(to_json).transpose()?)?;
+    let usage = record.and_then(|record| record.usage.as_ref());
+    fields.put(&usage.map(to_json).transpose()?)
 }
 
 /// How often documents of this kind have changed.

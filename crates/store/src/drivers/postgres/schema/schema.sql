@@ -201,6 +201,7 @@ CREATE TABLE steadfast.attempt (
     output text COLLATE "C",
     note text COLLATE "C",
     decision text COLLATE "C",
+    usage text COLLATE "C",
     PRIMARY KEY (job, fence)
 );
 -- The order in which a schedule's attempts are listed.
@@ -326,12 +327,25 @@ CREATE TABLE steadfast.gate_state (
     minute bigint NOT NULL,
     starts bigint NOT NULL,
     retries bigint NOT NULL,
+    usage text COLLATE "C",
     PRIMARY KEY (gate, turn)
 ) WITH (
     autovacuum_vacuum_scale_factor = 0,
     autovacuum_vacuum_threshold = 5000,
     autovacuum_vacuum_cost_delay = 0
 );
+
+-- What attempts used beyond what was reserved for them at a gate, or did not use. The next claim that
+-- holds the gate adds it to its state, so that the end of an attempt waits for no claim.
+CREATE TABLE steadfast.gate_usage (
+    gate bigint NOT NULL,
+    change text COLLATE "C" NOT NULL
+) WITH (
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 5000,
+    autovacuum_vacuum_cost_delay = 0
+);
+CREATE INDEX gate_usage_of_gate ON steadfast.gate_usage (gate);
 
 -- The running attempts of a gate.
 CREATE TABLE steadfast.gate_running (
@@ -680,13 +694,15 @@ CREATE TYPE steadfast.transition AS (
     record_output text,
     record_note text,
     record_decision text,
+    record_usage text,
     attempts integer,
     successes integer,
     failures integer,
     retries integer,
     successful_retries integer,
     exhausted integer,
-    failure_group bigint
+    failure_group bigint,
+    cost_change text
 );
 
 CREATE TYPE steadfast.commanded AS (

@@ -223,7 +223,7 @@ const SQLITE: &[Table] = &[
         &[
             "(SELECT id FROM steadfast_job WHERE seq = steadfast_attempt.job) AS job",
             "fence", "attempt", "attempts_before", "status", "started_at", "finished_at", "worker",
-            "failure", "output", "note", "decision",
+            "failure", "output", "note", "decision", "usage",
             "(SELECT schedule FROM steadfast_job WHERE seq = steadfast_attempt.job) AS schedule",
         ],
         &[Rule {
@@ -250,7 +250,7 @@ const SQLITE: &[Table] = &[
         "gates",
         "steadfast_gate",
         &["number"],
-        &["number", "next_start", "minute", "starts", "retries"],
+        &["number", "next_start", "minute", "starts", "retries", "usage"],
         &[],
     ),
 ];
@@ -307,7 +307,7 @@ const POSTGRES: &[Table] = &[
         &["steadfast_attempt.job", "steadfast_attempt.fence"],
         &[
             "job", "fence", "attempt", "attempts_before", "status", "started_at", "finished_at",
-            "worker", "failure", "output", "note", "decision", "schedule",
+            "worker", "failure", "output", "note", "decision", "usage", "schedule",
         ],
         &[of_job!("steadfast_attempt")],
     )
@@ -324,7 +324,7 @@ const POSTGRES: &[Table] = &[
         "gates",
         "steadfast_gate_state",
         &["steadfast_gate_state.gate", "steadfast_gate_state.turn"],
-        &["gate AS number", "next_start", "minute", "starts", "retries"],
+        &["gate AS number", "next_start", "minute", "starts", "retries", "usage"],
         &[],
     )
     .moved_if("NOT EXISTS (SELECT 1 FROM steadfast_gate_state AS newer WHERE newer.gate = steadfast_gate_state.gate AND newer.turn > steadfast_gate_state.turn)"),

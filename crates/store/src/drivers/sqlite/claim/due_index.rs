@@ -8,7 +8,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use rusqlite::{Connection, Row, params};
 use steadfast_core::{
-    ConcurrencyKey, Destination, FlowKey, GateNumber, GateState, Gates, NewJob, Timestamp,
+    ConcurrencyKey, Destination, FlowKey, GateNumber, GateState, Gates, NewJob, Timestamp, Usage,
 };
 
 use crate::drivers::sqlite::{
@@ -180,6 +180,7 @@ impl FileDueIndex {
                 minute: row.get("minute")?,
                 starts: row.get("starts")?,
                 retries: row.get("retries")?,
+                usage: Usage::from_text(row.get::<_, Option<String>>("usage")?.as_deref()),
             };
             self.index.set_state(number, state, now);
         }
@@ -213,6 +214,7 @@ pub(crate) fn save_gates(
                 state.minute,
                 state.starts,
                 state.retries,
+                state.usage.to_text(),
             ])?;
     }
     Ok(())

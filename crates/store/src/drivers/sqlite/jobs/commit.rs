@@ -69,6 +69,9 @@ fn commit<'t>(
         let refusal = refusal(session, transition, endpoints)?;
         return Ok(refusal.unwrap_or(CommitResult::OutboxRefused(refused)));
     }
+    if transition.cost_change.is_some() {
+        session.know_gates()?;
+    }
     let is_outdated = |known| known != endpoints;
     let guard = Some((transition.job, &transition.guard));
     if transition.guard.endpoints.is_some_and(is_outdated)
@@ -80,6 +83,9 @@ fn commit<'t>(
         return Ok(refusal.unwrap_or(CommitResult::Stale));
     }
     session.running.remove(transition.job);
+    if let Some(change) = &transition.cost_change {
+        session.settle_cost(row.flow_key, change)?;
+    }
     let (from, to) = positions(row, &transition.to);
     session.job_moved(from, to);
     if let Some(observed) = &transition.observation {
@@ -273,7 +279,8 @@ fn insert_records(
             row.bind(output.transpose()?.as_deref())?;
             row.bind(record.note.as_deref())?;
             row.bind(record.decision.as_ref().map(to_json).transpose()?)?;
-            row.bind(record.attempts_before)
+            row.bind(record.attempts_before)?;
+            row.bind(record.usage.as_ref().map(to_json).transpose()?)
         })?;
     for (row, record) in &records[..inserted.taken] {
         if let Some(schedule) = row.schedule {

@@ -5,7 +5,7 @@
 //! A name that is found unused a day later, and has its mark still, was not used in between.
 
 use rusqlite::{Connection, params};
-use steadfast_core::limits::PROBE_LOST_AFTER;
+use steadfast_core::limits::{PROBE_LOST_AFTER, RATE_PER};
 
 use crate::drivers::sqlite::{SqliteStore, driver_error::DriverError, session::Session};
 use crate::{
@@ -93,7 +93,8 @@ fn delete_gates(session: &mut Session<'_>) -> Result<usize, DriverError> {
     let started = session.now.minus(PROBE_LOST_AFTER).as_micros();
     let sql = include_str!("unused_names/gate_delete.sql");
     let limit = row_limit(NAME_SEARCH_STEP);
-    let values = params![started, minute(session.now), limit];
+    let used = minute(session.now.minus(*RATE_PER.end()));
+    let values = params![started, minute(session.now), limit, used];
     Ok(session.conn.prepare_cached(sql)?.execute(values)?)
 }
 

@@ -176,6 +176,7 @@ CREATE TABLE steadfast_attempt (
     output TEXT,
     note TEXT,
     decision TEXT,
+    usage TEXT,
     PRIMARY KEY (job, fence)
 ) STRICT, WITHOUT ROWID;
 
@@ -251,7 +252,8 @@ CREATE TABLE steadfast_gate (
     next_start INTEGER NOT NULL,
     minute INTEGER NOT NULL,
     starts INTEGER NOT NULL,
-    retries INTEGER NOT NULL
+    retries INTEGER NOT NULL,
+    usage TEXT
 ) STRICT;
 
 -- Ticks ---------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@
 -- null if there is none. Locks: none.
 SELECT
     asked.number, recent.count + late.count AS running, recent.first,
-    state.turn, state.next_start, state.minute, state.starts, state.retries
+    state.turn, state.next_start, state.minute, state.starts, state.retries, state.usage
 FROM unnest($1::bigint[], $2::bigint[]) AS asked (number, low)
 CROSS JOIN LATERAL (
     SELECT count(*), min(gate_running.turn) AS first FROM steadfast.gate_running

@@ -48,18 +48,18 @@ written AS (
         job.state = 0 AND job.attempt > job.attempts_before AS is_retry,
         new.record_fence, new.record_attempt, new.record_attempts_before, new.record_status,
         new.record_started_at, new.record_finished_at, new.record_worker, new.record_failure, new.record_output,
-        new.record_note, new.record_decision,
+        new.record_note, new.record_decision, new.record_usage, new.cost_change,
         new.attempts, new.successes, new.failures, new.retries, new.successful_retries,
         new.exhausted
 ),
 recorded AS (
     INSERT INTO steadfast.attempt (
         job, fence, attempt, attempts_before, status, started_at, finished_at, worker, failure,
-        output, note, decision, schedule
+        output, note, decision, usage, schedule
     )
     SELECT
         id, record_fence, record_attempt, record_attempts_before, record_status,
-        record_started_at, record_finished_at, record_worker, record_failure, record_output, record_note, record_decision, schedule
+        record_started_at, record_finished_at, record_worker, record_failure, record_output, record_note, record_decision, record_usage, schedule
     FROM written
     WHERE record_status IS NOT NULL
 ),
@@ -78,6 +78,12 @@ counted AS (
         sum(exhausted)
     FROM written
     GROUP BY lane, record_finished_at / 60000000, due_minute
+),
+charged AS (
+    INSERT INTO steadfast.gate_usage (gate, change)
+    SELECT passed.gate, written.cost_change
+    FROM written CROSS JOIN LATERAL unnest(written.gates) AS passed (gate)
+    WHERE written.cost_change IS NOT NULL
 ),
 gate_entry AS MATERIALIZED (
     SELECT passed.gate, place.turn, written.id

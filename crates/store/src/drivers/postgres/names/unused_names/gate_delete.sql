@@ -14,6 +14,9 @@ WITH unused AS MATERIALIZED (
     LIMIT $4
     FOR UPDATE OF gate SKIP LOCKED
 ),
+usages AS (
+    DELETE FROM steadfast.gate_usage USING unused WHERE gate_usage.gate = unused.number
+),
 states AS (
     DELETE FROM steadfast.gate_state USING unused WHERE gate_state.gate = unused.number
 ),

@@ -3,6 +3,6 @@
 SELECT
     attempt.job, attempt.fence, attempt.attempt, attempt.attempts_before, attempt.status,
     attempt.started_at, attempt.finished_at, attempt.worker, attempt.failure, attempt.output, attempt.note,
-    attempt.decision
+    attempt.decision, attempt.usage
 FROM unnest($1::uuid[], $2::bigint[]) AS asked (job, fence)
 JOIN steadfast.attempt ON attempt.job = asked.job AND attempt.fence = asked.fence

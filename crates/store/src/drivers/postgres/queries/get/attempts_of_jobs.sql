@@ -4,7 +4,7 @@
 SELECT
     wanted.id AS job, kept.fence, kept.attempt, kept.attempts_before, kept.status,
     kept.started_at, kept.finished_at, kept.worker, kept.failure, NULL::text AS output,
-    NULL::text AS note, kept.decision
+    NULL::text AS note, kept.decision, kept.usage
 FROM unnest($1::uuid[]) WITH ORDINALITY AS wanted (id, place)
 CROSS JOIN LATERAL (
     SELECT * FROM steadfast.attempt AS own

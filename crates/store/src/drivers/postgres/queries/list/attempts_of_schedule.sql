@@ -3,7 +3,7 @@
 -- Locks: none.
 SELECT
     job, fence, attempt, attempts_before, status, started_at, finished_at, worker, failure,
-    output, note, decision
+    output, note, decision, usage
 FROM steadfast.attempt
 WHERE schedule = $1 AND schedule IS NOT NULL AND (finished_at, job, fence) < ($2, $3, $4)
 ORDER BY finished_at DESC, job DESC, fence DESC

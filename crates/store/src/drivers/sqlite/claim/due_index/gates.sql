@@ -1,3 +1,3 @@
 -- How gates stand that limit starts.
 -- Parameters: none. Rows: as named. Locks: read.
-SELECT number, next_start, minute, starts, retries FROM steadfast_gate
+SELECT number, next_start, minute, starts, retries, usage FROM steadfast_gate

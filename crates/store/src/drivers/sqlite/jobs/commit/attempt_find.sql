@@ -3,6 +3,6 @@
 -- Locks: read.
 SELECT
     ?3 AS job, fence, attempt, attempts_before, status, started_at, finished_at, worker, failure,
-    output, note, decision
+    output, note, decision, usage
 FROM steadfast_attempt
 WHERE job = ?1 AND fence = ?2

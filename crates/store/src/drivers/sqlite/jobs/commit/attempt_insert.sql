@@ -3,5 +3,5 @@
 -- Rows: none. Locks: write.
 INSERT OR FAIL INTO steadfast_attempt (
     job, fence, attempt, status, started_at, finished_at, worker, failure, output, note, decision,
-    attempts_before
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    attempts_before, usage
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

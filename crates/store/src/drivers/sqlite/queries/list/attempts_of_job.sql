@@ -4,7 +4,8 @@
 -- id as job. Locks: read.
 SELECT
     ?1 AS job, kept.fence, kept.attempt, kept.attempts_before, kept.status, kept.started_at,
-    kept.finished_at, kept.worker, kept.failure, kept.output, kept.note, kept.decision
+    kept.finished_at, kept.worker, kept.failure, kept.output, kept.note, kept.decision,
+    kept.usage
 FROM (
     SELECT job, fence, finished_at FROM steadfast_attempt
     WHERE job = (SELECT seq FROM steadfast_job WHERE id = ?1) AND (finished_at, fence) < (?2, ?3)

@@ -3,7 +3,8 @@
 -- job id as job. Locks: read.
 SELECT
     found.job, kept.fence, kept.attempt, kept.attempts_before, kept.status, kept.started_at,
-    kept.finished_at, kept.worker, kept.failure, kept.output, kept.note, kept.decision
+    kept.finished_at, kept.worker, kept.failure, kept.output, kept.note, kept.decision,
+    kept.usage
 FROM steadfast_schedule_attempt AS found
 CROSS JOIN steadfast_job ON steadfast_job.id = found.job
 CROSS JOIN steadfast_attempt AS kept ON kept.job = steadfast_job.seq AND kept.fence = found.fence
