@@ -118,6 +118,72 @@ class Scratch(unittest.TestCase):
         self.assertEqual(output(*map(str, command), "--version").split(), ["steadfast", VERSION])
 
 
+class Layout:
+    """The OCI layout of an image. What is read from it is compared with its digest."""
+
+    def __init__(self, path):
+        self.tar = tarfile.open(path)
+        assert self.json("oci-layout")["imageLayoutVersion"] == "1.0.0"
+
+    def json(self, name):
+        return json.load(self.tar.extractfile(name))
+
+    def blob(self, descriptor):
+        algorithm, sum = descriptor["digest"].split(":")
+        blob = self.tar.extractfile(f"blobs/{algorithm}/{sum}").read()
+        assert hashlib.sha256(blob).hexdigest() == sum
+        assert len(blob) == descriptor["size"]
+        return blob
+
+    def images(self):
+        """The platform, the configuration and the only layer of each image."""
+        descriptors = self.json("index.json")["manifests"]
+        for descriptor in descriptors:
+            document = json.loads(self.blob(descriptor))
+            assert document["schemaVersion"] == 2
+            assert document["mediaType"] == descriptor["mediaType"]
+            if "manifests" in document:
+                descriptors.extend(document["manifests"])
+                continue
+            (layer,) = document["layers"]
+            config, layer = json.loads(self.blob(document["config"])), self.blob(layer)
+            tar_sum = hashlib.sha256(gzip.decompress(layer)).hexdigest()
+            assert config["rootfs"]["diff_ids"] == [f"sha256:{tar_sum}"]
+            yield descriptor["platform"], config, layer
+
+
+class Images(Scratch):
+    """Images are started from their own files alone, without a daemon."""
+
+    def layout(self, pattern):
+        layout = Layout(package(pattern))
+        self.addCleanup(layout.tar.close)
+        return layout
+
+    def unpacked(self, config, layer, emulator=None):
+        """The volume of an image, the beginning of a command in it, and the environment."""
+        run = config["config"]
+        root = self.scratch / config["architecture"]
+        with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
+            tar.extractall(root, filter="fully_trusted")
+        volume = root / run["WorkingDir"].lstrip("/")
+        environment = dict(entry.split("=", 1) for entry in run["Env"])
+        environment["STEADFAST_LISTEN"] = "127.0.0.2:0"
+        start = inside(root, run["WorkingDir"], run["User"], writable=volume)
+        if emulator:
+            shutil.copy(emulator, root / "emulator")
+            start.append("/emulator")
+        return volume, start, environment
+
+    def assert_serves(self, server, volume):
+        """A server of an image that printed its first key."""
+        (server.key,) = re.findall(r"first API key, not shown again: (\w+)", server.said)
+        self.assertEqual(server.get("/healthz")["status"], "ok")
+        self.assertEqual(server.get("/readyz")["status"], "ok")
+        self.assertEqual(len(server.get("/api/v1/keys")["keys"]), 1)
+        self.assertEqual((volume / "steadfast.db").stat().st_uid, USER)
+
+
 class Archives(Scratch):
     @unittest.skipUnless("STEADFAST_STATIC" in os.environ, "the program of the tests is not static")
     def test_the_program_needs_nothing_of_a_machine_and_names_none(self):
@@ -175,7 +241,7 @@ class Archives(Scratch):
 
 
 @unittest.skipUnless(FOREIGN, "there are no packages for another processor")
-class Foreign(Scratch):
+class Foreign(Images):
     """The program for another processor, in an emulator."""
 
     def test_it_serves_and_runs_a_job(self):
@@ -199,16 +265,21 @@ class Foreign(Scratch):
         self.assertTrue(package(f"*-npm-linux-{NPM[FOREIGN]}.tgz").stat().st_size > 0)
 
     @unittest.skipUnless(BINARY, "there is only one processor")
-    def test_one_image_has_both_programs(self):
-        with tarfile.open(package("*-image.tar")) as tar:
-            read = lambda descriptor: json.load(tar.extractfile("blobs/" + descriptor["digest"].replace(":", "/")))
-            (entry,) = json.load(tar.extractfile("index.json"))["manifests"]
-            images = read(entry)["manifests"]
-            names = {image["platform"]["architecture"] for image in images}
-            self.assertEqual(names, {DEBIAN[MACHINE], DEBIAN[FOREIGN]})
-            for image in images:
-                config = read(read(image)["config"])
-                self.assertEqual(config["architecture"], image["platform"]["architecture"])
+    @needs_namespaces
+    def test_each_program_of_the_image_for_both_processors_serves(self):
+        architectures = set()
+        for platform, config, layer in self.layout("*-image.tar").images():
+            architecture = config["architecture"]
+            self.assertEqual(platform, {"architecture": architecture, "os": config["os"]})
+            architectures.add(architecture)
+            is_foreign = architecture == DEBIAN[FOREIGN]
+            emulator = shutil.which(os.environ["STEADFAST_EMULATOR"]) if is_foreign else None
+            volume, start, environment = self.unpacked(config, layer, emulator)
+            program = "/usr/local/bin/steadfast"
+            self.assert_program(*start, program)
+            with Server([*start, program], environment, []) as server:
+                self.assert_serves(server, volume)
+        self.assertEqual(architectures, {DEBIAN[MACHINE], DEBIAN[FOREIGN]})
 
 
 class Debian(Scratch):
@@ -279,36 +350,22 @@ class Debian(Scratch):
         output("systemd-analyze", "security", "--offline=true", limit, unit)
 
 
-class Image(Scratch):
+class Image(Images):
     def setUp(self):
         super().setUp()
-        self.tar = tarfile.open(package(f"*-image-{DEBIAN[MACHINE]}.tar"))
-        self.addCleanup(self.tar.close)
-
-    def json(self, name):
-        return json.load(self.tar.extractfile(name))
-
-    def blob(self, descriptor):
-        algorithm, sum = descriptor["digest"].split(":")
-        blob = self.tar.extractfile(f"blobs/{algorithm}/{sum}").read()
-        self.assertEqual(hashlib.sha256(blob).hexdigest(), sum)
-        self.assertEqual(len(blob), descriptor["size"])
-        return blob
+        self.image = self.layout(f"*-image-{DEBIAN[MACHINE]}.tar")
 
     def parts(self):
         """The configuration, and the layer."""
-        self.assertEqual(self.json("oci-layout")["imageLayoutVersion"], "1.0.0")
-        (entry,) = self.json("index.json")["manifests"]
-        manifest = json.loads(self.blob(entry))
-        (layer,) = manifest["layers"]
-        return json.loads(self.blob(manifest["config"])), self.blob(layer)
+        ((_, config, layer),) = self.image.images()
+        return config, layer
 
     def test_it_is_a_layout_that_docker_reads_as_well(self):
         config, layer = self.parts()
-        (docker,) = self.json("manifest.json")
+        (docker,) = self.image.json("manifest.json")
         self.assertEqual(docker["RepoTags"], [f"steadfast:{VERSION}"])
-        self.assertEqual(json.load(self.tar.extractfile(docker["Config"])), config)
-        self.assertEqual(self.tar.extractfile(docker["Layers"][0]).read(), layer)
+        self.assertEqual(self.image.json(docker["Config"]), config)
+        self.assertEqual(self.image.tar.extractfile(docker["Layers"][0]).read(), layer)
 
     def test_it_serves_as_a_user_without_rights_on_a_volume(self):
         config, layer = self.parts()
@@ -326,19 +383,12 @@ class Image(Scratch):
         self.assertEqual((program.uid, program.mode), (0, 0o755))
         writable = [m.name for m in files.values() if m.mode & 0o022 and m.name != "tmp"]
         self.assertEqual(writable, [])
-        tar_sum = hashlib.sha256(gzip.decompress(layer)).hexdigest()
-        self.assertEqual(config["rootfs"]["diff_ids"], [f"sha256:{tar_sum}"])
 
     @needs_namespaces
     def test_it_starts_alone_and_prints_its_first_key_once(self):
         config, layer = self.parts()
         run = config["config"]
-        with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
-            tar.extractall(self.scratch, filter="fully_trusted")
-        volume = self.scratch / run["WorkingDir"].lstrip("/")
-        environment = dict(entry.split("=", 1) for entry in run["Env"])
-        environment["STEADFAST_LISTEN"] = "127.0.0.2:0"
-        start = inside(self.scratch, run["WorkingDir"], run["User"], writable=volume)
+        volume, start, environment = self.unpacked(config, layer)
         self.assert_program(*start, "/usr/local/bin/steadfast")
         refused = subprocess.run(
             [*start, *run["Entrypoint"], *run["Cmd"]],
@@ -350,11 +400,7 @@ class Image(Scratch):
         self.assertIn("STEADFAST_ADMIN_KEY", refused.stderr)
         command = [*start, *run["Entrypoint"]]
         with Server(command, environment, []) as server:
-            (server.key,) = re.findall(r"first API key, not shown again: (\w+)", server.said)
-            self.assertEqual(server.get("/healthz")["status"], "ok")
-            self.assertEqual(server.get("/readyz")["status"], "ok")
-            self.assertEqual(len(server.get("/api/v1/keys")["keys"]), 1)
-            self.assertEqual((volume / "steadfast.db").stat().st_uid, USER)
+            self.assert_serves(server, volume)
         # The same volume, with a key of the operator's.
         with Server(command, {**environment, "STEADFAST_ADMIN_KEY": KEY}, []) as server:
             self.assertNotIn("first API key", server.said)

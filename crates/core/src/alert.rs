@@ -24,8 +24,8 @@ pub use observation::{
     AlertMetrics, AlertObservation, ForecastTrust, ObservedDestination, UpcomingJobs,
 };
 pub use settings::{
-    AlertSettings, CertificateAlert, DestinationAlert, DlqAlert, ExhaustedAlert, FragileAlert,
-    NewFailureAlert, OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert,
+    AlertSettings, DlqAlert, ExhaustedAlert, NewFailureAlert, OverdueAlert, RetryRateAlert,
+    SimpleAlert, StormAlert,
 };
 pub use state::{AlertAcknowledgement, AlertCommand, AlertState};
 
@@ -54,6 +54,9 @@ string_enum! {
         Certificate = "certificate",
         /// A kept certificate says that a system would not recover from an outage.
         Fragile = "fragile",
+        /// Nodes had to correct stored times: a clock was ahead, or a schedule had lost its next
+        /// tick. Of the default tenant: nodes belong to none.
+        Corrected = "corrected",
     }
 }
 
@@ -65,7 +68,7 @@ impl AlertRule {
             Self::RetryRate | Self::Destination => AlertUnit::Share,
             Self::Overdue | Self::Storm => AlertUnit::Seconds,
             Self::NewFailure | Self::Regressed => AlertUnit::Causes,
-            Self::Certificate => AlertUnit::Nodes,
+            Self::Certificate | Self::Corrected => AlertUnit::Nodes,
             Self::Fragile => AlertUnit::Certificates,
         }
     }

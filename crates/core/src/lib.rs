@@ -54,9 +54,9 @@ pub mod limits;
 
 pub use alert::{
     AlertAcknowledgement, AlertChange, AlertCommand, AlertMetrics, AlertObservation, AlertRule,
-    AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit, CertificateAlert,
-    DestinationAlert, DlqAlert, ExhaustedAlert, ForecastTrust, FragileAlert, NewFailureAlert,
-    ObservedDestination, OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert, UpcomingJobs,
+    AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit, DlqAlert, ExhaustedAlert,
+    ForecastTrust, NewFailureAlert, ObservedDestination, OverdueAlert, RetryRateAlert, SimpleAlert,
+    StormAlert, UpcomingJobs,
 };
 pub use audit::{Actor, AuditRecord};
 pub use batch::{

@@ -245,6 +245,9 @@ pub const PROBE_WAIT_MIN: Duration = Duration::from_secs(5);
 pub const PROBE_WAIT_MAX: Duration = Duration::from_secs(60);
 /// How often the wait is doubled; then it is the longest.
 pub const PROBE_DOUBLINGS_MAX: u32 = 4;
+/// How long a probe is left to jobs that are tried again if they fail. Only then it is a job that
+/// starts at most once: otherwise a destination that only such jobs call would stay held.
+pub const PROBE_AT_MOST_ONCE_AFTER: Duration = Duration::from_secs(60);
 /// A probe whose outcome was not reported after this time has been lost with its node, and another
 /// one may start. HTTP jobs end after half a minute by default.
 pub const PROBE_LOST_AFTER: Duration = Duration::from_secs(2 * 60);

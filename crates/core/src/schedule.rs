@@ -37,11 +37,14 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Whether it never fires again although its timetable goes on, which only damage to the store can
-    /// bring about.
-    pub fn is_stuck(&self, now: Timestamp) -> bool {
+    /// Where it goes on if it would never fire again although its timetable goes on, which only damage
+    /// to the store can bring about; `None` if it is well.
+    pub fn resumed_if_stuck(&self, now: Timestamp) -> Option<ScheduleProgress> {
+        if self.paused || !self.progress.is_over() {
+            return None;
+        }
         let resumed = self.timetable.resume(&self.progress, now);
-        !self.paused && self.progress.is_over() && !resumed.is_over()
+        (!resumed.is_over()).then_some(resumed)
     }
 
     /// The tenant of the schedule and its jobs.

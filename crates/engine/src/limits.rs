@@ -22,6 +22,10 @@ pub const CLOCK_SETTLED: Duration = Duration::from_secs(5 * 60);
 /// How far the clock keeper looks through running and retrying jobs for times that a clock which was
 /// ahead has written, in pages of [`SWEEP_BATCH_MAX`].
 pub const CLOCK_PAGES_MAX: usize = 40;
+/// How often schedules that lost their next tick are looked for: only damage to the store makes them.
+pub const SCHEDULES_CHECKED_EVERY: Duration = Duration::from_secs(60 * 60);
+/// How long a node reports that it had to correct stored times: a person looks within an hour.
+pub const CORRECTION_SHOWN: Duration = Duration::from_secs(60 * 60);
 /// A node that died leaves at most its concurrency in expired leases: a few batches.
 pub const SWEEP_BATCH_MAX: usize = 500;
 /// Schedules that fire in the same second are fired in few transactions, each short enough that

@@ -201,6 +201,7 @@ impl Parts {
     pub fn clock_keeper(&self) -> ClockKeeper {
         ClockKeeper {
             store: self.store.clone(),
+            health: self.health.clone(),
             seen: Default::default(),
         }
     }
@@ -239,7 +240,7 @@ impl Parts {
         EventFeed::new(store, announcer, name)
     }
 
-    fn node_heartbeat(&self, concurrency: usize) -> NodeHeartbeat {
+    pub fn node_heartbeat(&self, concurrency: usize) -> NodeHeartbeat {
         NodeHeartbeat {
             store: self.store.clone(),
             inflight: self.inflight.clone(),

@@ -321,9 +321,8 @@ pub mod alert {
 
     #[doc(inline)]
     pub use steadfast_core::{
-        AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit,
-        CertificateAlert, DestinationAlert, DlqAlert, ExhaustedAlert, FragileAlert,
-        NewFailureAlert, OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert,
+        AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit, DlqAlert,
+        ExhaustedAlert, NewFailureAlert, OverdueAlert, RetryRateAlert, SimpleAlert, StormAlert,
     };
 }
 

@@ -91,6 +91,7 @@ const (
 	AlertRuleStorm       AlertRule = "storm"
 	AlertRuleCertificate AlertRule = "certificate"
 	AlertRuleFragile     AlertRule = "fragile"
+	AlertRuleCorrected   AlertRule = "corrected"
 )
 
 // AlertStatus is one of a few words.
@@ -934,7 +935,8 @@ const (
 
 // Destination: A system that jobs call.
 type Destination struct {
-	// Attempts that ended in about the last minute.
+	// Attempts that ended in about the last minute. Successes are only counted while attempts fail,
+	// and the count begins anew when the status changes.
 	Attempts int `json:"attempts"`
 	// Origin, such as `https://api.example.com`.
 	Destination string `json:"destination"`
@@ -1583,8 +1585,13 @@ type Incident struct {
 	AvoidableAttempts int `json:"avoidableAttempts"`
 	// Start of the incident.
 	BeganAt time.Time `json:"beganAt"`
+	// Milliseconds from `recoveredAt` until no due job waited; null if it ended otherwise.
+	CaughtUpMs *int `json:"caughtUpMs,omitzero"`
 	// Cause as a sentence.
 	Cause string `json:"cause"`
+	// Jobs that became dead letters because of the destination during the incident; null for incidents
+	// of an earlier version.
+	DeadLetters *int `json:"deadLetters,omitzero"`
 	// End of the incident; null while it lasts.
 	EndedAt time.Time `json:"endedAt,omitzero"`
 	// Attempts that failed because of the destination during the incident.
@@ -1595,6 +1602,9 @@ type Incident struct {
 	GivenUpAt time.Time `json:"givenUpAt,omitzero"`
 	// Peak number of due jobs waiting for its end.
 	JobsDelayed int `json:"jobsDelayed"`
+	// When the destination responded again and jobs began to start; null if that has not happened, or
+	// the destination failed again.
+	RecoveredAt time.Time `json:"recoveredAt,omitzero"`
 	// Who released it manually, if anyone.
 	ReleasedBy string `json:"releasedBy,omitzero"`
 	// Tenant whose attempts failed; only for keys for all tenants.

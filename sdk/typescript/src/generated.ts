@@ -70,7 +70,7 @@ export interface AlertList {
   nextCursor?: string | null | undefined;
 }
 
-export type AlertRule = "dlq" | "retry_rate" | "exhausted" | "overdue" | "destination" | "new_failure" | "regressed" | "storm" | "certificate" | "fragile";
+export type AlertRule = "dlq" | "retry_rate" | "exhausted" | "overdue" | "destination" | "new_failure" | "regressed" | "storm" | "certificate" | "fragile" | "corrected";
 
 export type AlertStatus = "ok" | "pending" | "firing";
 
@@ -885,7 +885,10 @@ export type DelaySource = "policy" | "rule" | "retry_after";
 
 /** A system that jobs call. */
 export interface Destination {
-  /** Attempts that ended in about the last minute. */
+  /**
+   * Attempts that ended in about the last minute. Successes are only counted while attempts fail,
+   * and the count begins anew when the status changes.
+   */
   attempts: number;
   /** Origin, such as `https://api.example.com`. */
   destination: string;
@@ -1464,8 +1467,15 @@ export interface Incident {
   avoidableAttempts: number;
   /** Start of the incident. */
   beganAt: string;
+  /** Milliseconds from `recoveredAt` until no due job waited; null if it ended otherwise. */
+  caughtUpMs?: number | null | undefined;
   /** Cause as a sentence. */
   cause: string;
+  /**
+   * Jobs that became dead letters because of the destination during the incident; null for
+   * incidents of an earlier version.
+   */
+  deadLetters?: number | null | undefined;
   /** End of the incident; null while it lasts. */
   endedAt?: string | null | undefined;
   /** Attempts that failed because of the destination during the incident. */
@@ -1476,6 +1486,11 @@ export interface Incident {
   givenUpAt?: string | null | undefined;
   /** Peak number of due jobs waiting for its end. */
   jobsDelayed: number;
+  /**
+   * When the destination responded again and jobs began to start; null if that has not happened,
+   * or the destination failed again.
+   */
+  recoveredAt?: string | null | undefined;
   /** Who released it manually, if anyone. */
   releasedBy?: string | null | undefined;
   /** Tenant whose attempts failed; only for keys for all tenants. */

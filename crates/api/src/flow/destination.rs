@@ -1,9 +1,12 @@
 //! Destinations: the systems that jobs call, and how they are doing.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
     DestinationHealth, HealthPatch, HealthRules, HealthStatus, HoldMode, Incident, IncidentCause,
     JobId, LearnedPace, OutcomeCounts, PaceMode, RetryAfterScope, SharedQuota, Tenant, Timestamp,
+    duration,
     explain::{brief, thousands},
 };
 
@@ -50,7 +53,8 @@ pub struct DestinationBody {
     /// Thresholds for an unhealthy destination.
     #[cfg_attr(feature = "openapi", schema(value_type = HealthRulesSchema))]
     pub health: HealthPatch,
-    /// Attempts that ended in about the last minute.
+    /// Attempts that ended in about the last minute. Successes are only counted while attempts fail,
+    /// and the count begins anew when the status changes.
     pub attempts: u32,
     /// Attempts that failed because of the destination.
     pub failed: u32,
@@ -178,7 +182,7 @@ impl DestinationBody {
         match self.status {
             _ if self.held_by_hand.is_some() => "held manually",
             HealthStatus::Healthy if self.attempts == 0 && self.minutes.is_empty() => {
-                "no recent attempts"
+                "no known problems"
             }
             HealthStatus::Healthy => "healthy",
             HealthStatus::Ramping if !self.holds_jobs => "recovering",
@@ -353,6 +357,18 @@ pub struct IncidentBody {
     pub failed_attempts: u64,
     /// Peak number of due jobs waiting for its end.
     pub jobs_delayed: u64,
+    /// Jobs that became dead letters because of the destination during the incident; null for
+    /// incidents of an earlier version.
+    #[serde(default)]
+    pub dead_letters: Option<u64>,
+    /// When the destination responded again and jobs began to start; null if that has not happened,
+    /// or the destination failed again.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub recovered_at: Option<Timestamp>,
+    /// Milliseconds from `recoveredAt` until no due job waited; null if it ended otherwise.
+    #[serde(default)]
+    pub caught_up_ms: Option<u64>,
     /// Lower bound of attempts avoided by holding.
     pub attempts_saved: u64,
     /// Attempts that holding would have avoided, if the destination was not held.
@@ -374,7 +390,10 @@ impl IncidentBody {
             1 => format!("1 {noun}"),
             _ => format!("{} {noun}s", thousands(count)),
         };
-        let failed = format!("{} failed", count(self.failed_attempts, "attempt"));
+        let failed = format!(
+            "{} failed meanwhile",
+            count(self.failed_attempts, "attempt")
+        );
         match (self.jobs_delayed, self.avoidable_attempts) {
             (0, 0) => failed,
             (0, avoidable) => {
@@ -382,10 +401,18 @@ impl IncidentBody {
                 format!("{failed}; holding would have avoided {avoidable} of them")
             }
             (delayed, _) => format!(
-                "{failed}, {}, {} delayed, {} avoided",
+                "{failed}, {}, {} delayed, at least {} avoided{}{}",
                 count(self.failed_probes.into(), "probe"),
                 count(delayed, "job"),
                 count(self.attempts_saved, "attempt"),
+                match self.dead_letters {
+                    None => String::new(),
+                    Some(0) => ", no dead letters".to_owned(),
+                    Some(number) => format!(", {}", count(number, "dead letter")),
+                },
+                self.caught_up_ms.map_or(String::new(), |millis| {
+                    format!(", caught up in {}", brief(Duration::from_millis(millis)))
+                }),
             ),
         }
     }
@@ -399,6 +426,9 @@ impl IncidentBody {
             failed_probes: incident.failed_probes,
             failed_attempts: incident.failed_attempts,
             jobs_delayed: incident.jobs_delayed,
+            dead_letters: incident.dead_letters,
+            recovered_at: incident.recovered_at,
+            caught_up_ms: incident.caught_up_in().map(duration::millis),
             attempts_saved: incident.attempts_saved(),
             avoidable_attempts: incident.avoidable_attempts(),
             released_by: incident.released_by.clone(),

@@ -169,7 +169,7 @@ fn print_list(list: &DestinationList) -> anyhow::Result<()> {
             "tenant",
             "status",
             "hold",
-            "last minute",
+            "recently",
             "since",
             "cause",
         ],
@@ -217,7 +217,7 @@ fn print_destination(body: &DestinationBody) -> anyhow::Result<()> {
     }
     let recent = recent(body);
     if !recent.is_empty() {
-        print_line!("  last minute: {recent}")?;
+        print_line!("  recent attempts: {recent}")?;
     }
     if let Some(hold) = &body.held_by_hand {
         print_line!("  {}", hold.describe(now))?;

@@ -101,7 +101,7 @@ impl AlertRule {
         observed: &AlertObservation,
         now: Timestamp,
     ) -> bool {
-        let is_named = matches!(self, Self::Certificate | Self::Fragile);
+        let is_named = matches!(self, Self::Certificate | Self::Fragile | Self::Corrected);
         is_named && settings.sentence(state, observed, false, now) != state.message
     }
 }

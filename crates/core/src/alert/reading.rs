@@ -5,7 +5,7 @@ use super::{
     AlertSubject, AlertUnit, ObservedDestination, format_seconds,
 };
 use crate::{
-    explain::{brief, whole_second, with_most_recent},
+    explain::{self, brief, thousands, whole_second, with_most_recent},
     values::Timestamp,
 };
 
@@ -40,6 +40,7 @@ impl AlertSettings {
             AlertRule::Regressed => metrics.regressed_causes as f64,
             AlertRule::Certificate => metrics.bad_certificates as f64,
             AlertRule::Fragile => metrics.fragile as f64,
+            AlertRule::Corrected => metrics.corrections as f64,
             AlertRule::Storm => metrics
                 .upcoming
                 .map_or(0, |upcoming| upcoming.wait.as_secs())
@@ -62,7 +63,8 @@ impl AlertSettings {
             | AlertRule::NewFailure
             | AlertRule::Regressed
             | AlertRule::Certificate
-            | AlertRule::Fragile => 0.0,
+            | AlertRule::Fragile
+            | AlertRule::Corrected => 0.0,
         }
     }
 
@@ -78,9 +80,9 @@ impl AlertSettings {
         match &observed.destination {
             Some(observed) => self.destination_message(state, observed),
             None if state.rule.unit() == AlertUnit::Causes => self.cause_message(state, newest),
-            None if state.rule == AlertRule::Certificate => self.certificate_message(state, newest),
-            None if state.rule == AlertRule::Fragile => self.fragile_message(state, newest),
-            None => self.message(state, is_only, &observed.metrics, now),
+            None => self
+                .counted_message(state, newest)
+                .unwrap_or_else(|| self.message(state, is_only, &observed.metrics, now)),
         }
     }
 
@@ -116,7 +118,7 @@ impl AlertSettings {
             }
             AlertRule::RetryRate => {
                 let attempts = count_of(metrics.recent.attempts, "attempt", "attempts");
-                let retries = metrics.recent.retries;
+                let retries = thousands(metrics.recent.retries);
                 format!(
                     "{retries} of {attempts} {location} within {within} were retries{most}: \
                      {value}, the limit is {limit}"
@@ -142,7 +144,7 @@ impl AlertSettings {
                     "{} {location} will be due at once, but at most {} per minute succeeded recently: the \
                      last of them will wait {value}; the limit is {limit}",
                     count_of(upcoming.jobs, "job", "jobs"),
-                    upcoming.throughput_per_minute,
+                    thousands(upcoming.throughput_per_minute),
                 ),
                 None => format!("the upcoming jobs {location} can be completed in time"),
             },
@@ -151,7 +153,8 @@ impl AlertSettings {
             | AlertRule::NewFailure
             | AlertRule::Regressed
             | AlertRule::Certificate
-            | AlertRule::Fragile => String::new(),
+            | AlertRule::Fragile
+            | AlertRule::Corrected => String::new(),
         }
     }
 
@@ -176,42 +179,33 @@ impl AlertSettings {
         with_most_recent(&text, newest.map(String::as_str))
     }
 
-    /// The nodes that cannot use their certificate, and what one of them says.
-    fn certificate_message(&self, state: &AlertState, reason: Option<&String>) -> String {
-        if !self.is_enabled(state.rule) {
-            return "the rule is disabled".to_owned();
-        }
-        match (state.status, reason) {
-            (AlertStatus::Ok, _) | (_, None) => {
-                "all nodes can use their TLS certificates again".to_owned()
-            }
-            (_, Some(reason)) if state.value <= 1.0 => reason.clone(),
-            (_, Some(reason)) => {
-                let value = state.format_value();
-                format!("{value} nodes cannot use their TLS certificates; {reason}")
-            }
-        }
-    }
-
-    /// The kept certificates of systems that do not recover, and what one of them says.
-    fn fragile_message(&self, state: &AlertState, reason: Option<&String>) -> String {
-        if !self.is_enabled(state.rule) {
-            return "the rule is disabled".to_owned();
-        }
+    /// How many nodes or certificates are bad, and what the first of them says; `None` for a rule
+    /// that counts something else.
+    fn counted_message(&self, state: &AlertState, first: Option<&String>) -> Option<String> {
         let tenant = &state.tenant;
-        match (state.status, reason) {
-            (AlertStatus::Ok, _) | (_, None) => format!(
-                "no kept certificate of tenant {tenant} shows a system that does not recover"
+        let (none, several) = match state.rule {
+            AlertRule::Certificate => (
+                "all nodes can use their TLS certificates again".to_owned(),
+                "nodes cannot use their TLS certificates".to_owned(),
             ),
-            (_, Some(reason)) if state.value <= 1.0 => reason.clone(),
-            (_, Some(reason)) => {
-                let value = state.format_value();
+            AlertRule::Corrected => (
+                "no node has corrected stored times recently".to_owned(),
+                "nodes have corrected stored times".to_owned(),
+            ),
+            AlertRule::Fragile => (
                 format!(
-                    "{value} kept certificates of tenant {tenant} show systems that do not recover; \
-                     {reason}"
-                )
-            }
-        }
+                    "no kept certificate of tenant {tenant} shows a system that does not recover"
+                ),
+                format!("kept certificates of tenant {tenant} show systems that do not recover"),
+            ),
+            _ => return None,
+        };
+        Some(match (state.status, first) {
+            _ if !self.is_enabled(state.rule) => "the rule is disabled".to_owned(),
+            (AlertStatus::Ok, _) | (_, None) => none,
+            (_, Some(first)) if state.value <= 1.0 => first.clone(),
+            (_, Some(first)) => format!("{} {several}; {first}", state.format_value()),
+        })
     }
 
     /// What is wrong with a destination, or that nothing is.
@@ -254,7 +248,6 @@ fn location(state: &AlertState, is_only: bool) -> (String, String) {
 fn count_of(count: u64, one: &str, many: &str) -> String {
     match count {
         0 => format!("no {many}"),
-        1 => format!("1 {one}"),
-        _ => format!("{count} {many}"),
+        _ => explain::count_of(count, one, many),
     }
 }

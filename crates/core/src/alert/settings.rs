@@ -32,28 +32,39 @@ pub struct AlertSettings {
     /// The rule on jobs that are not claimed in time.
     pub overdue: OverdueAlert,
     /// The rule on systems that jobs call.
-    pub destination: DestinationAlert,
+    pub destination: SimpleAlert,
     /// The rule on causes of failures that were never seen before.
     pub new_failure: NewFailureAlert,
     /// The rule on causes of failures that counted as fixed.
-    pub regressed: RegressedAlert,
+    pub regressed: SimpleAlert,
     /// More jobs are coming than can be worked off in time.
     pub storm: StormAlert,
     /// Fires if nodes cannot use the TLS certificate in their files.
-    pub certificate: CertificateAlert,
+    pub certificate: SimpleAlert,
     /// Fires if a kept certificate says that a system would not recover from an outage.
-    pub fragile: FragileAlert,
+    pub fragile: SimpleAlert,
+    /// Fires if a node had to correct stored times.
+    pub corrected: SimpleAlert,
 }
 
-/// Fires if a system that jobs call does not work; when that is so, its gate says.
+/// The settings of a rule without a threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct DestinationAlert {
+pub struct SimpleAlert {
     /// Whether the rule is checked; true by default.
     pub enabled: bool,
-    /// How long it must not work before the alert fires; at once by default.
+    /// How long the rule must be broken before the alert fires; at once by default.
     #[serde(with = "duration::text")]
     pub after: Duration,
+}
+
+impl Default for SimpleAlert {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            after: Duration::ZERO,
+        }
+    }
 }
 
 /// Fires if jobs fail for a cause that was never seen before, until a person marks it or a day has
@@ -66,17 +77,6 @@ pub struct NewFailureAlert {
     /// How many attempts must have failed for that cause; 10 by default, so that the retries of a
     /// first job fire nothing.
     pub min_failures: u64,
-    /// How long there must be such a cause before the alert fires; at once by default.
-    #[serde(with = "duration::text")]
-    pub after: Duration,
-}
-
-/// Fires if jobs fail for a cause that counted as fixed, until a person marks it again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct RegressedAlert {
-    /// Whether the rule is checked; true by default.
-    pub enabled: bool,
     /// How long there must be such a cause before the alert fires; at once by default.
     #[serde(with = "duration::text")]
     pub after: Duration,
@@ -153,46 +153,6 @@ pub struct StormAlert {
     pub after: Duration,
 }
 
-/// Fires if nodes cannot use the TLS certificate in their files.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct CertificateAlert {
-    /// Whether the rule is checked; true by default.
-    pub enabled: bool,
-    /// How long the rule must be broken before the alert fires; at once by default.
-    #[serde(with = "duration::text")]
-    pub after: Duration,
-}
-
-/// Fires if a kept certificate says that a system would not recover from an outage.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct FragileAlert {
-    /// Whether the rule is checked; true by default.
-    pub enabled: bool,
-    /// How long the rule must be broken before the alert fires; at once by default.
-    #[serde(with = "duration::text")]
-    pub after: Duration,
-}
-
-impl Default for FragileAlert {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            after: Duration::ZERO,
-        }
-    }
-}
-
-impl Default for CertificateAlert {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            after: Duration::ZERO,
-        }
-    }
-}
-
 impl Default for StormAlert {
     fn default() -> Self {
         Self {
@@ -212,21 +172,13 @@ impl Default for AlertSettings {
             retry_rate: RetryRateAlert::default(),
             exhausted: ExhaustedAlert::default(),
             overdue: OverdueAlert::default(),
-            destination: DestinationAlert::default(),
+            destination: SimpleAlert::default(),
             new_failure: NewFailureAlert::default(),
-            regressed: RegressedAlert::default(),
+            regressed: SimpleAlert::default(),
             storm: StormAlert::default(),
-            certificate: CertificateAlert::default(),
-            fragile: FragileAlert::default(),
-        }
-    }
-}
-
-impl Default for DestinationAlert {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            after: Duration::ZERO,
+            certificate: SimpleAlert::default(),
+            fragile: SimpleAlert::default(),
+            corrected: SimpleAlert::default(),
         }
     }
 }
@@ -236,15 +188,6 @@ impl Default for NewFailureAlert {
         Self {
             enabled: true,
             min_failures: 10,
-            after: Duration::ZERO,
-        }
-    }
-}
-
-impl Default for RegressedAlert {
-    fn default() -> Self {
-        Self {
-            enabled: true,
             after: Duration::ZERO,
         }
     }
@@ -316,6 +259,7 @@ impl AlertSettings {
             AlertRule::Storm => self.storm.enabled,
             AlertRule::Certificate => self.certificate.enabled,
             AlertRule::Fragile => self.fragile.enabled,
+            AlertRule::Corrected => self.corrected.enabled,
         }
     }
 
@@ -331,6 +275,7 @@ impl AlertSettings {
             AlertRule::Storm => self.storm.after,
             AlertRule::Certificate => self.certificate.after,
             AlertRule::Fragile => self.fragile.after,
+            AlertRule::Corrected => self.corrected.after,
         }
     }
 }

@@ -52,9 +52,8 @@ pub enum ClosedBy {
     RetryShare(Timestamp),
     /// The destination is held because it does not work.
     Hold {
-        /// When the next probe may start; `None` for jobs that cannot be probes, which wait until
-        /// one has succeeded.
-        until: Option<Timestamp>,
+        /// When the job may be a probe.
+        until: Timestamp,
         /// The cause.
         incident: Arc<Incident>,
     },
@@ -97,10 +96,10 @@ impl ClosedBy {
             Self::Pause(pause) => pause.until,
             Self::MaxRunning => None,
             Self::Rate(until) | Self::RetryShare(until) => Some(*until),
-            Self::Ramp { until, .. } | Self::Quota { until, .. } => Some(*until),
-            Self::Hold { until, .. }
-            | Self::ManualHold { until, .. }
-            | Self::Pace { until, .. } => *until,
+            Self::Hold { until, .. } | Self::Ramp { until, .. } | Self::Quota { until, .. } => {
+                Some(*until)
+            }
+            Self::ManualHold { until, .. } | Self::Pace { until, .. } => *until,
             Self::RetryAfter(retry_after) => Some(retry_after.until),
         }
     }

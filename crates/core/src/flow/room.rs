@@ -24,11 +24,16 @@ impl GateLimits {
         self.room_for(state, Guarantee::AtLeastOnce, is_retry, now)
     }
 
-    /// Whether a gate that is open to some jobs is closed to those that start at most once: a
-    /// claim must then leave them out.
+    /// Whether only a probe of the destination may start.
     pub fn is_for_probes(&self) -> bool {
         let limit = self.destination.as_ref();
         limit.is_some_and(|limit| limit.is_for_probes())
+    }
+
+    /// Where only a probe may start, from when it may be a job that starts at most once. Until then a
+    /// claim must leave these out although the gate is open.
+    pub fn at_most_once_from(&self) -> Option<Timestamp> {
+        self.destination.as_ref()?.at_most_once_from()
     }
 
     /// Whether jobs of a guarantee may start: first attempts, or retries.

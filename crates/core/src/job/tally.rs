@@ -73,6 +73,15 @@ impl Tally {
     pub fn retry_rate(&self) -> Option<f64> {
         (self.attempts > 0).then(|| self.retries as f64 / self.attempts as f64)
     }
+
+    /// The share of attempts that failed, from 0 to 1; `None` without attempts.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "people read a few digits of a rate"
+    )]
+    pub fn failure_rate(&self) -> Option<f64> {
+        (self.attempts > 0).then(|| self.failures as f64 / self.attempts as f64)
+    }
 }
 
 impl AddAssign for Tally {

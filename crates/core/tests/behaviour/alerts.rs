@@ -267,6 +267,29 @@ fn a_fragile_alert_quotes_a_certificate_that_is_bad_now() {
 }
 
 #[test]
+fn an_alert_about_corrected_times_quotes_a_node_and_resolves() {
+    let corrected = |nodes: &[&str]| {
+        let mut observed = of_jobs(AlertMetrics::default());
+        for node in nodes {
+            observed.add_correction(format!("node {node}: resumed 1 schedule"));
+        }
+        observed
+    };
+    let [one, both, none] = [&["a"][..], &["a", "b"], &[]].map(corrected);
+    let all = minutely(0..2, &one)
+        .chain(minutely(2..4, &both))
+        .chain(minutely(4..5, &none));
+    assert_eq!(
+        changes(&AlertSettings::default(), AlertRule::Corrected, all),
+        [
+            "00:00:00 firing, alert.fired: node a: resumed 1 schedule",
+            "00:02:00 firing, -: 2 nodes have corrected stored times; node a: resumed 1 schedule",
+            "00:04:00 ok, alert.resolved: no node has corrected stored times recently",
+        ]
+    );
+}
+
+#[test]
 fn switching_a_rule_off_resolves_it_and_keeps_it_silent() {
     let mut settings = AlertSettings::default();
     settings.dlq.after = Duration::ZERO;

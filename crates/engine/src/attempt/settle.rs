@@ -320,7 +320,9 @@ impl Settler {
         if job.destination.is_some() {
             let is_own_call = job.kind.is_call() && !pending.is_reported;
             let gates = self.gates.latest();
-            self.tallies.add(ended, is_own_call, &gates);
+            let to = announced.as_ref().map(|transition| transition.to.state);
+            let is_dead_letter = to == Some(JobState::Failed);
+            self.tallies.add(ended, is_own_call, is_dead_letter, &gates);
             // What this node was refused is counted when it happens.
             if pending.is_reported || !ended.is_refused() {
                 self.tallies.add_pace(ended, is_own_call, &gates);

@@ -29,6 +29,9 @@ pub struct NodeState {
     /// Why it cannot use the TLS certificate in its files, if it cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate_problem: Option<String>,
+    /// What it corrected in the store lately, if it had to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correction: Option<String>,
     /// The id of the key that encrypts what it stores, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encryption_key: Option<String>,

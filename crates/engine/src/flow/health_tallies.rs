@@ -50,8 +50,14 @@ struct Entry {
 impl HealthTallies {
     /// Counts an attempt whose end is stored: for its tenant, and for all if it was a call that this
     /// node has made itself. A tenant chooses which destination its jobs name, and what its workers
-    /// report.
-    pub fn add(&self, ended: &EndedAttempt, is_own_call: bool, gates: &Gates) {
+    /// report. `is_dead_letter` says that it ended its job `failed`.
+    pub fn add(
+        &self,
+        ended: &EndedAttempt,
+        is_own_call: bool,
+        is_dead_letter: bool,
+        gates: &Gates,
+    ) {
         let job = ended.job();
         let Some(destination) = &job.destination else {
             return;
@@ -74,6 +80,9 @@ impl HealthTallies {
         if let Some(entry) = tallies.entry(&own, &job.tenant) {
             if is_watched {
                 entry.tally.add(ended, health(Some(&job.tenant)));
+                if is_dead_letter {
+                    entry.tally.add_dead_letter(ended);
+                }
             }
             if let Some(retry_after) = retry_after {
                 self.add_retry_after(entry, retry_after, health(Some(&job.tenant)));
@@ -88,7 +97,12 @@ impl HealthTallies {
         }
         if let Some(entry) = tallies.entry(&for_all, &job.tenant) {
             match is_own_call {
-                true if is_watched => entry.tally.add_for_all(ended, health(None)),
+                true if is_watched => {
+                    entry.tally.add_for_all(ended, health(None));
+                    if is_dead_letter {
+                        entry.tally.add_dead_letter(ended);
+                    }
+                }
                 true => {}
                 false => entry.tally.add_unclear(ended),
             }
@@ -425,18 +439,18 @@ mod tests {
         let gates = Gates::new([], GateDefaults::default());
         let tallies = HealthTallies::default();
         let of = |tenant: &str, secs| (Some(tenant.to_owned()), at(secs));
-        tallies.add(&told("evil", 3_600, 0), true, &gates);
-        tallies.add(&told("evil", 3_600, 1), true, &gates);
+        tallies.add(&told("evil", 3_600, 0), true, false, &gates);
+        tallies.add(&told("evil", 3_600, 1), true, false, &gates);
         assert_eq!(waits(&tallies, &gates, 2), [of("evil", 3_601)]);
         // Another one, but much later.
-        tallies.add(&told("good", 10, 100), true, &gates);
+        tallies.add(&told("good", 10, 100), true, false, &gates);
         assert_eq!(waits(&tallies, &gates, 101), [of("good", 110)]);
         // Both were asked to wait this long.
-        tallies.add(&told("evil", 3_600, 105), true, &gates);
+        tallies.add(&told("evil", 3_600, 105), true, false, &gates);
         let both = [(None, at(110)), of("evil", 3_705)];
         assert_eq!(waits(&tallies, &gates, 106), both);
         // What workers report is for their tenant.
-        tallies.add(&told("third", 60, 107), false, &gates);
+        tallies.add(&told("third", 60, 107), false, false, &gates);
         assert_eq!(waits(&tallies, &gates, 108), [of("third", 167)]);
     }
 
@@ -446,7 +460,7 @@ mod tests {
         defaults.destination.share_retry_after = Some(true);
         let gates = Gates::new([], defaults);
         let tallies = HealthTallies::default();
-        tallies.add(&told("one", 60, 0), true, &gates);
+        tallies.add(&told("one", 60, 0), true, false, &gates);
         let all = [(None, at(60)), (Some("one".to_owned()), at(60))];
         assert_eq!(waits(&tallies, &gates, 1), all);
     }

@@ -8,7 +8,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use crate::limits::{ROLE_FAILING_MAX, ROLE_ROUND_MAX};
+use crate::limits::{CORRECTION_SHOWN, ROLE_FAILING_MAX, ROLE_ROUND_MAX};
 
 /// A background part of a node, as its health is reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +53,7 @@ impl RoleStatus {
 pub struct NodeHealth {
     roles: Mutex<Vec<Arc<RoleHealth>>>,
     certificate_problem: Mutex<Option<String>>,
+    correction: Mutex<Option<(Instant, String)>>,
 }
 
 impl NodeHealth {
@@ -63,6 +64,23 @@ impl NodeHealth {
 
     pub fn set_certificate_problem(&self, problem: Option<String>) {
         *self.lock_problem() = problem;
+    }
+
+    /// What the node corrected in the store lately, if it had to.
+    pub fn correction(&self) -> Option<String> {
+        let correction = self.lock_correction();
+        let recent = correction.as_ref();
+        let recent = recent.filter(|(at, _)| at.elapsed() < CORRECTION_SHOWN);
+        recent.map(|(_, correction)| correction.clone())
+    }
+
+    pub fn set_correction(&self, correction: String) {
+        *self.lock_correction() = Some((Instant::now(), correction));
+    }
+
+    fn lock_correction(&self) -> MutexGuard<'_, Option<(Instant, String)>> {
+        let correction = self.correction.lock();
+        correction.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock_problem(&self) -> MutexGuard<'_, Option<String>> {

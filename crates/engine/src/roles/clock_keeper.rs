@@ -1,4 +1,5 @@
-//! Corrects what a clock that was ahead has left behind.
+//! Corrects stored times: what a clock that was ahead has left behind, and schedules that lost their
+//! next tick. What it did is an alert.
 //!
 //! Times are kept as they were written. A machine that starts with a wrong clock, and has it set right a
 //! moment later, would leave schedules silent, leases held and retries waiting for as long as the clock
@@ -7,12 +8,17 @@
 //!
 //! The same times lie in the future while the clock is behind, as that of a machine without a battery is
 //! until it is set. So nothing is corrected before the clock has kept its time for some minutes.
+//!
+//! An active schedule without a next tick would never fire, and nothing would tell: no index finds it.
+//! Only damage to the store makes one, so all schedules are read, but seldom.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Job, JobCommand, JobEdit, JobLabel, Timestamp, limits::CLOCK_STEP_MAX, limits::LEASE_MAX,
+    Job, JobCommand, JobEdit, JobLabel, Schedule, ScheduleProgress, Timestamp,
+    explain::{count_of, whole_second},
+    limits::{CLOCK_STEP_MAX, LEASE_MAX},
 };
 use steadfast_store::{
     AttemptOwner, FireRequest, FireResult, JobFilter, PageRequest, RenewResult, Renewal,
@@ -23,11 +29,12 @@ use tokio::time::Instant;
 
 use crate::{
     limits,
-    role::{Next, Role},
+    role::{Next, Role, health::NodeHealth},
 };
 
 pub struct ClockKeeper {
     pub store: Arc<dyn Store>,
+    pub health: Arc<NodeHealth>,
     pub seen: Mutex<SeenClock>,
 }
 
@@ -38,14 +45,46 @@ pub struct SeenClock {
     last: Option<Timestamp>,
     /// Since when it has been behind that time, by a clock that is never set.
     behind_since: Option<Instant>,
+    /// When the schedules were last read.
+    schedules_read_at: Option<Instant>,
 }
 
 /// How much was corrected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Corrections {
-    pub schedules: usize,
-    pub leases: usize,
-    pub retries: usize,
+#[derive(Default)]
+struct Corrections {
+    schedules: u64,
+    leases: u64,
+    retries: u64,
+    /// Schedules that had lost their next tick.
+    resumed: u64,
+}
+
+impl Corrections {
+    /// What was corrected, for people; `None` if nothing was.
+    fn describe(&self, now: Timestamp) -> Option<String> {
+        let ahead = [
+            (self.schedules, ["schedule", "schedules"]),
+            (self.leases, ["lease", "leases"]),
+            (self.retries, ["retry", "retries"]),
+        ];
+        let ahead = ahead.into_iter().filter(|(count, _)| *count > 0);
+        let ahead: Vec<String> = ahead
+            .map(|(count, [one, many])| count_of(count, one, many))
+            .collect();
+        let mut parts = Vec::new();
+        if !ahead.is_empty() {
+            let ahead = ahead.join(", ");
+            parts.push(format!(
+                "corrected times that were ahead of the clock: {ahead}"
+            ));
+        }
+        if self.resumed > 0 {
+            let resumed = count_of(self.resumed, "schedule", "schedules");
+            parts.push(format!("resumed {resumed} without a next tick"));
+        }
+        let at = whole_second(now);
+        (!parts.is_empty()).then(|| format!("{} ({at})", parts.join("; ")))
+    }
 }
 
 #[async_trait]
@@ -56,13 +95,27 @@ impl Role for ClockKeeper {
 
     async fn tick(&self) -> Result<Next, StoreError> {
         let now = self.store.now();
-        if self.is_settled_behind(now) {
-            self.correct(now).await?;
-            *self.seen() = SeenClock {
-                last: Some(now),
-                behind_since: None,
-            };
+        let is_settled = self.is_settled_behind(now);
+        if !is_settled && !self.is_schedule_check_due() {
+            return Ok(Next::After(limits::POLL));
         }
+        let mut corrections = Corrections::default();
+        let corrected = match is_settled {
+            true => self.correct(now, &mut corrections).await,
+            false => self.correct_schedules(now, &mut corrections).await,
+        };
+        // Also what was done before the store went away.
+        if let Some(correction) = corrections.describe(now) {
+            tracing::warn!("{correction}");
+            self.health.set_correction(correction);
+        }
+        corrected?;
+        let mut seen = self.seen();
+        if is_settled {
+            seen.last = Some(now);
+            seen.behind_since = None;
+        }
+        seen.schedules_read_at = Some(Instant::now());
         Ok(Next::After(limits::POLL))
     }
 }
@@ -78,66 +131,67 @@ impl ClockKeeper {
         let mut seen = self.seen();
         let is_behind = |last: Timestamp| last > now.plus(CLOCK_STEP_MAX);
         if seen.last.is_some_and(|last| !is_behind(last)) {
-            *seen = SeenClock {
-                last: Some(now),
-                behind_since: None,
-            };
+            seen.last = Some(now);
+            seen.behind_since = None;
             return false;
         }
         let since = *seen.behind_since.get_or_insert_with(Instant::now);
         since.elapsed() >= limits::CLOCK_SETTLED
     }
 
-    /// Corrects what lies further ahead than it can.
-    pub async fn correct(&self, now: Timestamp) -> Result<Corrections, StoreError> {
-        let done = Corrections {
-            schedules: self.correct_schedules(now).await?,
-            leases: self.correct_jobs(JobLabel::Running, now).await?,
-            retries: self.correct_jobs(JobLabel::Retrying, now).await?,
-        };
-        if done != Corrections::default() {
-            tracing::warn!(
-                schedules = done.schedules,
-                leases = done.leases,
-                retries = done.retries,
-                "the clock was ahead; what it wrote was corrected to {now}"
-            );
-        }
-        Ok(done)
+    /// Whether the schedules should be read again; not while the clock may be wrong.
+    fn is_schedule_check_due(&self) -> bool {
+        let seen = self.seen();
+        let is_due = |read_at: Instant| read_at.elapsed() >= limits::SCHEDULES_CHECKED_EVERY;
+        seen.behind_since.is_none() && seen.schedules_read_at.is_some_and(is_due)
     }
 
-    async fn correct_schedules(&self, now: Timestamp) -> Result<usize, StoreError> {
+    /// Corrects what lies further ahead than it can, and schedules that lost their next tick.
+    async fn correct(
+        &self,
+        now: Timestamp,
+        corrections: &mut Corrections,
+    ) -> Result<(), StoreError> {
+        corrections.leases += self.correct_jobs(JobLabel::Running, now).await?;
+        corrections.retries += self.correct_jobs(JobLabel::Retrying, now).await?;
+        self.correct_schedules(now, corrections).await
+    }
+
+    async fn correct_schedules(
+        &self,
+        now: Timestamp,
+        corrections: &mut Corrections,
+    ) -> Result<(), StoreError> {
         let mut page = PageRequest::first(limits::SCHEDULE_BATCH_MAX);
-        let mut count = 0;
         loop {
             let filter = ScheduleFilter::default();
             let listed = self.store.list_schedules(filter, page).await?;
-            let ahead = listed.items.iter().filter_map(|schedule| {
-                Some(FireRequest {
-                    schedule: schedule.id,
-                    revision: schedule.revision,
-                    runs: Vec::new(),
-                    skipped: Vec::new(),
-                    cancel: None,
-                    subscriptions: Arc::default(),
-                    progress: schedule.timetable.rewind(&schedule.progress, now)?,
-                    audit: None,
-                })
-            });
-            let ahead: Vec<FireRequest> = ahead.collect();
-            if !ahead.is_empty() {
-                let results = self.store.fire_schedules(ahead).await?;
-                let done = results.iter().filter(|it| **it == FireResult::Done);
-                count += done.count();
+            let is_ahead = |it: &Schedule| it.timetable.rewind(&it.progress, now);
+            let rewound = fire_requests(&listed.items, is_ahead);
+            corrections.schedules += self.save_schedules(rewound).await?;
+            let resumed = fire_requests(&listed.items, |it| it.resumed_if_stuck(now));
+            for schedule in &resumed {
+                tracing::warn!(scheduleId = %schedule.schedule, "this schedule had lost its next tick");
             }
+            corrections.resumed += self.save_schedules(resumed).await?;
             page.after = listed.next;
             if page.after.is_none() {
-                return Ok(count);
+                return Ok(());
             }
         }
     }
 
-    async fn correct_jobs(&self, label: JobLabel, now: Timestamp) -> Result<usize, StoreError> {
+    /// Writes the progress of schedules, unless another node was first, and returns how many.
+    async fn save_schedules(&self, requests: Vec<FireRequest>) -> Result<u64, StoreError> {
+        if requests.is_empty() {
+            return Ok(0);
+        }
+        let results = self.store.fire_schedules(requests).await?;
+        let done = results.iter().filter(|it| **it == FireResult::Done);
+        Ok(done.count() as u64)
+    }
+
+    async fn correct_jobs(&self, label: JobLabel, now: Timestamp) -> Result<u64, StoreError> {
         let mut page = PageRequest::first(limits::SWEEP_BATCH_MAX);
         let mut count = 0;
         for _ in 0..limits::CLOCK_PAGES_MAX {
@@ -151,7 +205,7 @@ impl ClockKeeper {
                     JobLabel::Running => self.correct_lease(job, now).await?,
                     _ => self.correct_retry(job, now).await?,
                 };
-                count += usize::from(is_corrected);
+                count += u64::from(is_corrected);
             }
             page.after = listed.next;
             if page.after.is_none() {
@@ -219,11 +273,31 @@ impl ClockKeeper {
     }
 }
 
+/// The schedules that get another progress, without a run.
+fn fire_requests(
+    schedules: &[Schedule],
+    corrected: impl Fn(&Schedule) -> Option<ScheduleProgress>,
+) -> Vec<FireRequest> {
+    let requests = schedules.iter().filter_map(|schedule| {
+        Some(FireRequest {
+            schedule: schedule.id,
+            revision: schedule.revision,
+            runs: Vec::new(),
+            skipped: Vec::new(),
+            cancel: None,
+            subscriptions: Arc::default(),
+            progress: corrected(schedule)?,
+            audit: None,
+        })
+    });
+    requests.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use steadfast_core::{Outcome, Payload, PolicyPatch, WorkerName};
+    use steadfast_core::{AlertRule, Outcome, Payload, PolicyPatch, WorkerName};
     use steadfast_store::{
         BaseStore as _, ClaimRequest, JobStore as _, ManualClock, MemoryStore, QueryStore as _,
         ScheduleStore as _,
@@ -307,8 +381,72 @@ mod tests {
         let next = listed.items[0].progress.next_tick.unwrap();
         assert!(next > right && next <= right.plus(SECOND), "{next}");
         // No schedule and no retry is left to correct.
-        let again = keeper.correct(right).await.unwrap();
+        let mut again = Corrections::default();
+        keeper.correct(right, &mut again).await.unwrap();
         assert_eq!((again.schedules, again.retries), (0, 0));
         keeper.tick().await.unwrap();
+        // People see it for an hour.
+        let expected = "corrected times that were ahead of the clock: 1 schedule, 1 lease, 1 retry";
+        let correction = parts.health.correction().unwrap();
+        assert!(correction.starts_with(expected), "{correction}");
+        tokio::time::advance(limits::CORRECTION_SHOWN).await;
+        assert_eq!(parts.health.correction(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_schedule_that_lost_its_next_tick_goes_on_within_the_hour() {
+        let clock = ManualClock::default();
+        let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
+        let parts = EngineBuilder::new(store.clone()).parts().unwrap();
+        let keeper = parts.clock_keeper();
+        keeper.tick().await.unwrap();
+        tokio::time::advance(limits::CLOCK_SETTLED).await;
+        keeper.tick().await.unwrap();
+        let job = || JobRequest::new("mail", Payload::default());
+        let every = |name| ScheduleRequest::every(name, SECOND, job());
+        let lost = parts.client.schedule(every("lost")).await.unwrap();
+        let over = parts
+            .client
+            .schedule(every("over").max_runs(1))
+            .await
+            .unwrap();
+        // Both lose their next tick; the runs of the second are used up.
+        for (schedule, runs) in [(&lost, 0), (&over, 1)] {
+            let damaged = fire_requests(std::slice::from_ref(schedule), |it| {
+                Some(ScheduleProgress {
+                    next_tick: None,
+                    runs,
+                    ..it.progress
+                })
+            });
+            store.fire_schedules(damaged).await.unwrap();
+        }
+        keeper.tick().await.unwrap();
+        assert_eq!(parts.health.correction(), None, "it is not time to look");
+        tokio::time::advance(limits::SCHEDULES_CHECKED_EVERY).await;
+        keeper.tick().await.unwrap();
+        let listed = store
+            .list_schedules(ScheduleFilter::default(), PageRequest::first(9))
+            .await
+            .unwrap();
+        let next = |id| listed.items.iter().find(|it| it.id == id).unwrap();
+        let tick = next(lost.id).progress.next_tick.unwrap();
+        assert!(
+            tick > clock.now() && tick <= clock.now().plus(SECOND),
+            "{tick}"
+        );
+        assert_eq!(next(over.id).progress.next_tick, None);
+        let correction = parts.health.correction().unwrap();
+        let expected = "resumed 1 schedule without a next tick";
+        assert!(correction.starts_with(expected), "{correction}");
+        // The heartbeat tells other nodes, and an alert fires.
+        parts.node_heartbeat(1).tick().await.unwrap();
+        parts.watcher(SECOND).tick().await.unwrap();
+        let alerts = parts.client.alerts(None).await.unwrap();
+        let [alert] = &alerts[..] else {
+            panic!("one alert: {alerts:?}");
+        };
+        assert_eq!(alert.rule, AlertRule::Corrected);
+        assert!(alert.message.ends_with(&correction), "{}", alert.message);
     }
 }

@@ -107,6 +107,7 @@ impl NodeHeartbeat {
             in_flight: self.inflight.len(),
             full_for: self.calls.tenants_without_slot(),
             certificate_problem: self.health.certificate_problem(),
+            correction: self.health.correction(),
             encryption_key: self.encryption_key().await?,
             started_at: self.started_at,
             last_seen: now,

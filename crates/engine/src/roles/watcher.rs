@@ -10,9 +10,9 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AlertChange, AlertMetrics, AlertObservation, AlertRule, AlertSettings, AlertState, AlertStatus,
-    AlertSubject, ClosedBy, Destination, EventType, FailureGroup, Gates, Kind, Payload, Queue,
-    Room, Subscriptions, Tenant, Timestamp,
+    AlertChange, AlertMetrics, AlertObservation, AlertSettings, AlertState, AlertStatus,
+    AlertSubject, AlertUnit, ClosedBy, Destination, EventType, FailureGroup, Gates, Kind, Payload,
+    Queue, Room, Subscriptions, Tenant, Timestamp,
 };
 use steadfast_store::{
     Document, DocumentKind, DocumentPage, DocumentSaveResult, LaneStats, StartQuery, StartSnapshot,
@@ -103,7 +103,7 @@ impl Watcher {
         let upcoming = self.forecasts.refresh_or_keep(now).await;
         let mut observed = observations(states.clone(), &lanes, &upcoming);
         add_failures(&mut observed, &failures, &self.settings, now);
-        self.add_certificates(&mut observed, states, now).await?;
+        self.add_node_problems(&mut observed, states, now).await?;
         add_fragile(
             &mut observed,
             &*self.certificates.refresh_if_older(&versions).await?,
@@ -123,19 +123,20 @@ impl Watcher {
         Ok(changed)
     }
 
-    /// Adds the nodes that cannot use their certificates. Their records are only read while there
-    /// is such a node, or an alert of one: a thousand nodes must not read a thousand records at
-    /// every check.
-    async fn add_certificates<'a>(
+    /// Adds the nodes that cannot use their certificates, or had to correct stored times. Their records
+    /// are only read while there is such a node, or an alert of one: a thousand nodes must not read
+    /// a thousand records at every check.
+    async fn add_node_problems<'a>(
         &self,
         observed: &mut Vec<AlertObservation>,
         mut states: impl Iterator<Item = &'a AlertState>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let is_open = |state: &AlertState| {
-            state.rule == AlertRule::Certificate && state.status != AlertStatus::Ok
+            state.rule.unit() == AlertUnit::Nodes && state.status != AlertStatus::Ok
         };
-        let has_own = self.health.certificate_problem().is_some();
+        let health = &self.health;
+        let has_own = health.certificate_problem().is_some() || health.correction().is_some();
         if !has_own && !states.any(is_open) {
             return Ok(());
         }
@@ -145,14 +146,13 @@ impl Watcher {
             .await?;
         let nodes = decode_documents::<NodeState>(nodes).map(|(_, node)| node);
         let observed = of_jobs(observed, &Tenant::default());
-        for NodeState {
-            name,
-            certificate_problem,
-            ..
-        } in nodes.filter(|node| node.is_alive(now))
-        {
-            if let Some(problem) = certificate_problem {
+        for node in nodes.filter(|node| node.is_alive(now)) {
+            let name = &node.name;
+            if let Some(problem) = node.certificate_problem {
                 observed.add_certificate_problem(format!("node {name}: {problem}"));
+            }
+            if let Some(correction) = node.correction {
+                observed.add_correction(format!("node {name}: {correction}"));
             }
         }
         Ok(())

@@ -25,7 +25,7 @@ pub use attempts::AttemptRow;
 pub use audit_row::AuditRow;
 pub use confirm::Confirmation;
 pub use credential::NewCredential;
-pub use destination_row::{DestinationRow, incident_markers};
+pub use destination_row::{DestinationRow, Outage, incident_markers, outcome_chart};
 pub use due_view::DueView;
 pub use failure_row::FailureRow;
 pub use format::{Excerpt, format_percent, shorten, thousands};

@@ -87,6 +87,8 @@ pub const OVERVIEW_ALERTS_MAX: usize = 20;
 pub const PAGE_ALERTS_MAX: usize = 500;
 /// How long after its end an incident is mentioned beside its destination: the next morning.
 pub const INCIDENT_SHOWN: Duration = Duration::from_secs(24 * 60 * 60);
+/// What the picture of an outage shows before and after it.
+pub const OUTAGE_MARGIN: Duration = Duration::from_secs(5 * 60);
 /// Groups of failures, destinations and deploys on the overview: each has a page of its own.
 pub const OVERVIEW_ROWS_MAX: usize = 5;
 /// Queues on the overview, the busiest first.

@@ -18,10 +18,15 @@ async fn the_overview_shows_health_failures_and_backlog() {
         "class=\"incident\"",
         "api.warehouse.example answered # for request #",
         "queue=partners&amp;tenant=shop",
+        "<h2>Last outage <small>https://api.shipping.example</small></h2>",
+        "held for 12m until 20m ago: 24 attempts failed meanwhile, 4 probes, 1,624 jobs delayed, \
+         at least 1,624 attempts avoided, no dead letters, caught up in 12.8s",
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
-    // The three charts have the same time axis.
+    // The three charts have the same time axis; that of the last outage has its own.
+    let (page, outage) = page.split_once("id=\"outage\"").unwrap();
+    assert_eq!(outage.matches("<div class=\"plot-x\"").count(), 1);
     let axes: Vec<&str> = page.split("<div class=\"plot-x\"").skip(1).collect();
     let axes: Vec<&str> = axes
         .iter()
@@ -33,6 +38,7 @@ async fn the_overview_shows_health_failures_and_backlog() {
     let other = node.get("/?tenant=other").await.body;
     assert!(!other.contains("api.warehouse.example answered"), "{other}");
     assert!(!other.contains("class=\"line p99\""), "{other}");
+    assert!(!other.contains("Last outage"), "{other}");
     node.stop().await;
 }
 

@@ -262,7 +262,29 @@ async fn destinations(node: &TestNode) {
         "phase": {"is": "ramping", "level": 3, "since": ago(1)},
         "incident": incident("hooks.blog.example", 75, 44, &["blog"]),
     });
-    for (origin, health) in [(WAREHOUSE, warehouse), ("https://hooks.blog.example", blog)] {
+    // The last outage: held for 12 minutes, and over for 20.
+    let mut over = incident("api.shipping.example", 32 * 60, 24, &["shop"]);
+    let ended_at = ago(20 * 60);
+    over["endedAt"] = json!(ended_at);
+    over["recoveredAt"] = json!(ended_at.minus(Duration::from_millis(12_800)));
+    over["hasCaughtUp"] = json!(true);
+    over["jobsDelayed"] = json!(1_624);
+    over["deadLetters"] = json!(0);
+    let minutes = (20..=34_i64).rev();
+    let minutes: Vec<_> = minutes
+        .map(|ago| match ago {
+            33.. => json!([minute - ago, 120, 0]),
+            32 => json!([minute - ago, 61, 58]),
+            21..32 => json!([minute - ago, 1, 1]),
+            _ => json!([minute - ago, 1_640, 0]),
+        })
+        .collect();
+    let shipping = json!({"minutes": minutes, "pastIncidents": [over]});
+    for (origin, health) in [
+        (WAREHOUSE, warehouse),
+        ("https://hooks.blog.example", blog),
+        ("https://api.shipping.example", shipping),
+    ] {
         let document = Document {
             kind: DocumentKind::Destination,
             id: origin.to_owned(),

@@ -117,7 +117,11 @@ impl History {
             of == due && now.since(started) < limits::PROBE_LOST_AFTER
         });
         self.count_check(Invariant::HoldsLetProbesPass);
-        if now < due || is_second || job.guarantee != Guarantee::AtLeastOnce {
+        let opens_at = match job.guarantee {
+            Guarantee::AtLeastOnce => due,
+            Guarantee::AtMostOnce => due.plus(limits::PROBE_AT_MOST_ONCE_AFTER),
+        };
+        if now < opens_at || is_second {
             let why = format!("claimed while its destination is held until a probe at {due}");
             self.broken(Invariant::HoldsLetProbesPass, job.id, why);
         }

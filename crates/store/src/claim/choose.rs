@@ -63,10 +63,15 @@ impl Pick {
         self.gates.iter().any(|gate| gate.limits.ordered)
     }
 
-    /// Whether its jobs probe a destination that failed: a probe is likely to fail as well, so a job
-    /// that is not retried is passed over.
+    /// Whether its jobs probe a destination that failed.
     pub(crate) fn is_probe(&self) -> bool {
         self.gates.iter().any(|gate| gate.limits.is_for_probes())
+    }
+
+    /// Whether jobs that start at most once are passed over.
+    pub(crate) fn leaves_out_at_most_once(&self, now: Timestamp) -> bool {
+        let mut gates = self.gates.iter();
+        gates.any(|gate| gate.limits.at_most_once_from() > Some(now))
     }
 }
 

@@ -365,6 +365,7 @@ macro_rules! conformance_tests {
                 a_caller_takes_no_more_for_a_destination_than_it_wants
                 a_caller_takes_no_more_of_a_tenant_or_kind_than_it_wants
                 a_probe_is_a_job_that_is_tried_again
+                a_probe_is_a_job_that_is_not_tried_again_if_there_is_no_other
                 destination_and_key_are_kept
             }
             gate_changes {

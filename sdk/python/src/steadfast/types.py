@@ -98,6 +98,7 @@ AlertRule: TypeAlias = Literal[
     "storm",
     "certificate",
     "fragile",
+    "corrected",
 ]
 
 
@@ -946,7 +947,9 @@ class Destination(TypedDict):
     """A system that jobs call."""
 
     attempts: int
-    """Attempts that ended in about the last minute."""
+    """Attempts that ended in about the last minute. Successes are only counted while attempts
+    fail, and the count begins anew when the status changes.
+    """
     destination: str
     """Origin, such as `https://api.example.com`."""
     failed: int
@@ -1557,8 +1560,14 @@ class Incident(TypedDict):
     """Attempts that holding would have avoided, if the destination was not held."""
     beganAt: str
     """Start of the incident."""
+    caughtUpMs: NotRequired[int | None]
+    """Milliseconds from `recoveredAt` until no due job waited; null if it ended otherwise."""
     cause: str
     """Cause as a sentence."""
+    deadLetters: NotRequired[int | None]
+    """Jobs that became dead letters because of the destination during the incident; null for
+    incidents of an earlier version.
+    """
     endedAt: NotRequired[str | None]
     """End of the incident; null while it lasts."""
     failedAttempts: int
@@ -1569,6 +1578,10 @@ class Incident(TypedDict):
     """When the maximum hold time was reached and jobs followed their policies again."""
     jobsDelayed: int
     """Peak number of due jobs waiting for its end."""
+    recoveredAt: NotRequired[str | None]
+    """When the destination responded again and jobs began to start; null if that has not
+    happened, or the destination failed again.
+    """
     releasedBy: NotRequired[str | None]
     """Who released it manually, if anyone."""
     tenants: list[str]

@@ -32,7 +32,10 @@ impl Contents {
         loop {
             let listed = store.list_schedules(Default::default(), page).await?;
             schedules += listed.items.len() as u64;
-            let stuck = listed.items.iter().filter(|it| it.is_stuck(store.now()));
+            let stuck = listed
+                .items
+                .iter()
+                .filter(|it| it.resumed_if_stuck(store.now()).is_some());
             stuck_schedules
                 .extend(stuck.map(|it| format!("{} of tenant {}", it.name, it.tenant())));
             match listed.next {

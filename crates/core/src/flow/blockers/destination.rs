@@ -14,7 +14,7 @@ impl StartFacts<'_> {
     pub(super) fn hold(
         &self,
         reading: &GateSnapshot,
-        until: Option<Timestamp>,
+        until: Timestamp,
         incident: &Incident,
         now: Timestamp,
     ) -> Blocker {
@@ -25,27 +25,22 @@ impl StartFacts<'_> {
             incident.began_at,
             self.cause(&incident.cause)
         );
-        match until {
-            Some(until) if until > now => {
-                let wait = brief(until.since(now));
-                sentence.push_str(&format!(" The next probe may start in {wait}."));
-            }
-            _ if self.job.guarantee == Guarantee::AtMostOnce => {
-                sentence.push_str(
-                    " This job starts at most once, so it is not used as a probe and waits until a \
-                     probe has succeeded.",
-                );
-            }
-            _ => {}
-        }
+        let wait = brief(until.since(now));
+        sentence.push_str(&match self.job.guarantee {
+            Guarantee::AtLeastOnce => format!(" The next probe may start in {wait}."),
+            Guarantee::AtMostOnce => format!(
+                " This job starts at most once, so it is used as a probe only if no other job can be: \
+                 in {wait} at the earliest."
+            ),
+        });
         let action = format!("Release {id} if you know that it works.");
         let is_next = reading.ahead == 0;
         Blocker {
             since: Some(incident.began_at),
             evidence: Some(self.visible_cause(&incident.cause)),
             // Behind others it is not the probe, and when one succeeds is not known.
-            likely: until.filter(|_| is_next),
-            ..Blocker::new(BlockerKind::Held, sentence, until, action)
+            likely: is_next.then_some(until),
+            ..Blocker::new(BlockerKind::Held, sentence, Some(until), action)
         }
     }
 

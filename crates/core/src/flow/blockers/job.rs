@@ -133,7 +133,8 @@ impl StartFacts<'_> {
                 let ago = brief(now.since(*at));
                 format!("the last one, {worker}, was seen {ago} ago")
             }
-            None => "none has ever been seen".to_owned(),
+            // Those that have long been gone are forgotten.
+            None => "none has been seen recently".to_owned(),
         };
         let sentence =
             format!("No live node or worker serves kind {kind} in queue {queue}; {seen}.");

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     explain::{count_of, with_most_recent},
     flow::quota::LimitHeader,
+    limits,
     values::{JobId, Tenant, Timestamp},
 };
 
@@ -31,6 +32,16 @@ pub struct Incident {
     /// The most due jobs that waited for its end at one time.
     #[serde(default)]
     pub jobs_delayed: u64,
+    /// Jobs that ended `failed` because of the destination after it began; `None` if they were not
+    /// counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dead_letters: Option<u64>,
+    /// When jobs began to start again, if they have gone on doing so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovered_at: Option<Timestamp>,
+    /// Whether no due job waited for it when it ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_caught_up: bool,
     /// The tenants whose attempts failed, up to [`limits::HEALTH_TENANTS_MAX`](crate::limits::HEALTH_TENANTS_MAX).
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub tenants: BTreeSet<Tenant>,
@@ -80,8 +91,13 @@ impl IncidentCause {
                 jobs,
                 newest,
             } => {
+                // No more jobs than these are kept.
+                let at_least = match *jobs {
+                    limits::HEALTH_MIN_JOBS_MAX.. => "at least ",
+                    _ => "",
+                };
                 let jobs = count_of((*jobs).into(), "job", "jobs");
-                let text = format!("{failed} of {attempts} attempts of {jobs} failed");
+                let text = format!("{failed} of {attempts} attempts of {at_least}{jobs} failed");
                 with_most_recent(&text, newest.as_deref().filter(|_| shows_newest))
             }
             Self::ByHand { by, reason } => {
@@ -104,6 +120,9 @@ impl Incident {
             failed_probes: 0,
             failed_attempts: 0,
             jobs_delayed: 0,
+            dead_letters: Some(0),
+            recovered_at: None,
+            has_caught_up: false,
             tenants: BTreeSet::new(),
             released_by: None,
             given_up_at: None,
@@ -120,6 +139,12 @@ impl Incident {
     pub fn avoidable_attempts(&self) -> u64 {
         self.failed_attempts
             .saturating_sub(self.failed_probes.into())
+    }
+
+    /// How long it took from the recovery of the destination until no due job waited for it.
+    pub fn caught_up_in(&self) -> Option<Duration> {
+        let (recovered_at, ended_at) = (self.recovered_at?, self.ended_at?);
+        self.has_caught_up.then(|| ended_at.since(recovered_at))
     }
 
     /// How long it has lasted.

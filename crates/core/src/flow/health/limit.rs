@@ -141,14 +141,15 @@ impl DestinationLimit {
                 not_before,
                 incident,
             }) => {
-                let opens_at = probe_opens_at(*not_before, state.next_start, now);
-                // A probe is likely to fail, and such a job is not tried again.
-                let may_probe = guarantee == Guarantee::AtLeastOnce;
-                if may_probe && opens_at <= now {
+                let mut opens_at = probe_opens_at(*not_before, state.next_start, now);
+                if guarantee == Guarantee::AtMostOnce {
+                    opens_at = opens_at.max(at_most_once_opens_at(*not_before));
+                }
+                if opens_at <= now {
                     return Ok(1);
                 }
                 Err(ClosedBy::Hold {
-                    until: may_probe.then_some(opens_at),
+                    until: opens_at,
                     incident: incident.clone(),
                 })
             }
@@ -174,6 +175,13 @@ impl DestinationLimit {
         matches!(self.hold, Some(HoldLimit::Probe { .. }))
     }
 
+    pub(in crate::flow) fn at_most_once_from(&self) -> Option<Timestamp> {
+        match self.hold {
+            Some(HoldLimit::Probe { not_before, .. }) => Some(at_most_once_opens_at(not_before)),
+            _ => None,
+        }
+    }
+
     /// When the next start would come, after some.
     pub(in crate::flow) fn after_starts(
         &self,
@@ -191,6 +199,12 @@ impl DestinationLimit {
             Some(HoldLimit::ByHand { .. }) | None => next_start,
         }
     }
+}
+
+/// When a job that starts at most once may be the probe: it is likely to fail, and such a job is not
+/// tried again.
+fn at_most_once_opens_at(not_before: Timestamp) -> Timestamp {
+    not_before.plus(limits::PROBE_AT_MOST_ONCE_AFTER)
 }
 
 /// When a probe may start. Once one has, the next may when the outcome is known, which gives a new

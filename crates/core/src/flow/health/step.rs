@@ -152,6 +152,7 @@ impl DestinationHealth {
         starts.into_iter().flatten().for_each(correct);
         if let Some(incident) = &mut self.incident {
             correct(&mut incident.began_at);
+            incident.recovered_at.iter_mut().for_each(correct);
         }
         if let Some(hold) = &mut self.hold {
             correct(&mut hold.from);
@@ -195,6 +196,14 @@ impl DestinationHealth {
             self.pace = Some(pace.step(counts, now));
         }
         self.minutes.add(&content.counts);
+        let dead_letters = u64::from(content.dead_letters);
+        if let Some(known) = self
+            .incident
+            .as_mut()
+            .and_then(|it| it.dead_letters.as_mut())
+        {
+            *known = known.saturating_add(dead_letters);
+        }
         // The node did not know yet from when attempts count.
         if content.counted_from != self.counted_from {
             return;
@@ -226,6 +235,7 @@ impl DestinationHealth {
             };
             self.incident = Some(Incident {
                 tenants: std::mem::take(&mut self.tenants),
+                dead_letters: Some(dead_letters),
                 ..Incident::new(cause, now)
             });
             self.hold(now);
@@ -338,6 +348,9 @@ impl DestinationHealth {
         let is_unused = since.plus(rules.window) <= now;
         let is_done = is_borne && level >= limits::RAMP_LEVEL_MAX;
         if is_over && (waiting == Some(0) || is_done || is_unused) {
+            if let Some(incident) = &mut self.incident {
+                incident.has_caught_up = waiting == Some(0);
+            }
             self.end(now);
         } else if is_over && is_borne {
             self.phase = Phase::Ramping {
@@ -398,6 +411,7 @@ impl DestinationHealth {
     }
 
     fn hold(&mut self, now: Timestamp) {
+        self.set_recovered(None);
         if !matches!(self.phase, Phase::Held { .. }) {
             self.restart_counts(now);
         }
@@ -408,6 +422,7 @@ impl DestinationHealth {
     }
 
     fn ramp(&mut self, now: Timestamp) {
+        self.set_recovered(Some(now));
         self.restart_counts(now);
         self.phase = Phase::Ramping {
             level: 0,
@@ -415,7 +430,14 @@ impl DestinationHealth {
         };
     }
 
+    fn set_recovered(&mut self, at: Option<Timestamp>) {
+        if let Some(incident) = &mut self.incident {
+            incident.recovered_at = at;
+        }
+    }
+
     fn give_up(&mut self, now: Timestamp) {
+        self.set_recovered(None);
         self.end_hold(now);
         if let Some(incident) = &mut self.incident {
             incident.given_up_at = Some(now);

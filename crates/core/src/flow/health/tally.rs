@@ -43,6 +43,8 @@ pub(super) struct ReportContent {
     pub last_bad_start: Option<Timestamp>,
     pub last_unclear_start: Option<Timestamp>,
     pub newest_failure: Option<String>,
+    /// Jobs that ended `failed` because of the destination.
+    pub dead_letters: u32,
     /// The tenants whose attempts failed because of the destination.
     pub tenants: BTreeSet<Tenant>,
     pub retry_after: Option<SharedRetryAfter>,
@@ -128,6 +130,14 @@ impl HealthTally {
             }
         }
         is_counted.then_some(evidence == Evidence::Bad)
+    }
+
+    /// An attempt has ended its job `failed`. That is a dead letter of the destination if it failed
+    /// because of the destination.
+    pub fn add_dead_letter(&mut self, ended: &EndedAttempt) {
+        if evidence(ended.outcome()) == Evidence::Bad {
+            self.content.dead_letters = self.content.dead_letters.saturating_add(1);
+        }
     }
 
     /// Takes in what the destination asked its callers for.

@@ -55,6 +55,7 @@ impl Cluster {
             in_flight: 0,
             full_for: Vec::new(),
             certificate_problem: None,
+            correction: None,
             encryption_key: None,
             started_at: now,
             last_seen: now,

@@ -163,6 +163,8 @@ async fn a_destination_that_is_held_sees_probes_only_and_its_jobs_outlive_their_
         panic!("{:?}", works.health.past_incidents());
     };
     assert!(incident.ended_at.is_some() && incident.failed_probes >= 9);
+    assert_eq!(incident.dead_letters, Some(0));
+    assert!(incident.caught_up_in().is_some(), "{incident:?}");
 }
 
 #[tokio::test]
@@ -180,6 +182,7 @@ async fn watched_attempts_go_on_and_what_holding_would_have_saved_is_shown() {
     let incident = watched.health.incident().unwrap();
     assert!(incident.avoidable_attempts() > 100, "{incident:?}");
     assert_eq!(incident.jobs_delayed, 0, "none is kept back");
+    assert!(incident.dead_letters > Some(0), "{incident:?}");
     let counts = node.client().destination_counts().await.unwrap();
     assert_eq!(counts.held + counts.probing, 1);
 }

@@ -3,10 +3,10 @@
 use askama::Template;
 use axum::response::IntoResponse as _;
 use serde_json::json;
-use steadfast_api::{DestinationBody, LearnedPaceBody, TenantQuery};
-use steadfast_core::{Destination, GateScope, HoldMode, Tally, Timestamp, explain::thousands};
+use steadfast_api::{LearnedPaceBody, TenantQuery};
+use steadfast_core::{Destination, GateScope, HoldMode, Timestamp, explain::thousands};
 use steadfast_engine::{DestinationFilter, DestinationState};
-use steadfast_store::{JobFilter, MinuteStats};
+use steadfast_store::JobFilter;
 
 use crate::{
     api::flow::{
@@ -16,7 +16,7 @@ use crate::{
     dashboard::{
         charts::{Svg, TimeBuckets, series},
         page::{Editor, Fields, Layout, List, PageResult, Viewer, done, no_such_action, render},
-        parts::{Confirmation, DestinationRow, incident_markers},
+        parts::{Confirmation, DestinationRow, outcome_chart},
     },
     extract::{Body, Id, MaybeBody, Params, Writes, body::from_json},
     http::Problem,
@@ -81,32 +81,16 @@ async fn page_with(viewer: &Viewer, refused: Option<(Fields, String)>) -> PageRe
     render(&DestinationsPage {
         form: form.unwrap_or_default(),
         error,
-        chart: charted.map(|body| outcome_chart(body, layout.now)),
+        chart: charted.map(|body| {
+            let buckets = TimeBuckets::new(layout.now, limits::CHART_HOUR);
+            outcome_chart(body, &buckets, layout.now)
+        }),
         paces,
         list: List::first(found, most, |state| row(&state)),
         shown,
         may_hold: layout.may_write && tenant.is_none(),
         layout,
     })
-}
-
-/// Of the last hour, with its incidents.
-fn outcome_chart(body: &DestinationBody, now: Timestamp) -> Svg {
-    let minutes = body.minutes.iter().map(|minute| {
-        let (attempts, failures) = (minute.attempts.into(), minute.failed.into());
-        MinuteStats {
-            at: minute.at,
-            tally: Tally {
-                attempts,
-                failures,
-                successes: attempts.saturating_sub(failures),
-                ..Tally::default()
-            },
-        }
-    });
-    let minutes: Vec<MinuteStats> = minutes.collect();
-    let buckets = TimeBuckets::new(now, limits::CHART_HOUR);
-    series::throughput(&buckets, &minutes, &incident_markers(body, now))
 }
 
 fn pace_view(learned: &LearnedPaceBody, now: Timestamp) -> PaceView {

@@ -17,8 +17,8 @@ use crate::{
         charts::{Marker, Svg, TimeBuckets, bars, series},
         page::{Layout, PageResult, PageTime, Viewer, render},
         parts::{
-            DestinationRow, DueView, FailureRow, HealthSummary, alert_row::AlertRow, count_jobs,
-            count_of_label, format_percent, incident_markers,
+            DestinationRow, DueView, FailureRow, HealthSummary, Outage, alert_row::AlertRow,
+            count_jobs, count_of_label, format_percent, incident_markers,
         },
         state::overview_facts::OverviewFacts,
     },
@@ -50,6 +50,7 @@ struct OverviewPage {
     events: Vec<(&'static str, PageTime, String)>,
     failures: Vec<FailureRow>,
     destinations: Vec<DestinationRow>,
+    outage: Option<Outage>,
     queues: Vec<QueueLine>,
     hidden_queues: usize,
     upcoming: Vec<UpcomingRow>,
@@ -131,7 +132,6 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let upcoming = upcoming_rows(&upcoming);
     let due_view = DueView::of(&due_lanes.iter().collect(), &viewer.caller);
     let health = HealthSummary::of(&facts, &firing, due, layout.now);
-    firing.truncate(limits::OVERVIEW_ALERTS_MAX);
     render(&OverviewPage {
         is_empty: stats.total.attempts == 0 && count_jobs(&stats) == 0,
         health,
@@ -150,6 +150,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         ),
         events: events(markers, buckets.start(), &layout),
         failures: failure_rows(&facts, &viewer.caller, &layout),
+        outage: Outage::newest(&bodies, layout.now),
         destinations: destination_rows(bodies, &layout),
         queues,
         hidden_queues,
@@ -180,7 +181,7 @@ fn shown_part(
 }
 
 fn alert_rows(firing: Vec<AlertState>, layout: &Layout) -> Vec<AlertRow> {
-    let rows = firing.into_iter();
+    let rows = firing.into_iter().take(limits::OVERVIEW_ALERTS_MAX);
     rows.map(|alert| AlertRow::of((alert, Vec::new()), layout))
         .collect()
 }

@@ -48,6 +48,14 @@ impl AlertRow {
         }
     }
 
+    /// What is too much. When a destination is unhealthy, its own settings say.
+    pub fn threshold(&self) -> String {
+        match self.alert.rule {
+            AlertRule::Destination => "–".to_owned(),
+            _ => self.alert.format_threshold(),
+        }
+    }
+
     pub fn is_firing(&self) -> bool {
         self.alert.status == AlertStatus::Firing
     }
@@ -81,11 +89,16 @@ pub fn address(alert: &AlertState, tenant: Option<&Tenant>) -> String {
         }
         AlertRule::NewFailure => ("/failures", &[("state", "new")]),
         AlertRule::Regressed => ("/failures", &[("state", "regressed")]),
+        AlertRule::Certificate | AlertRule::Corrected => ("/nodes", &[]),
+        AlertRule::Fragile => ("/simulator/outage", &[]),
         AlertRule::Overdue if !queue.is_empty() => ("/queues/why", &[("queue", queue)]),
         _ => ("/queues", &[("q", queue)]),
     };
     let fields = match alert.rule {
-        AlertRule::Destination => fields.to_vec(),
+        AlertRule::Destination
+        | AlertRule::Certificate
+        | AlertRule::Corrected
+        | AlertRule::Fragile => fields.to_vec(),
         _ => [fields, &[("tenant", tenant)]].concat(),
     };
     Fields::default().here(path, &fields)
@@ -126,6 +139,9 @@ mod tests {
             ),
             ("overdue", "jobs", "/queues/why?queue=mail&tenant=acme"),
             ("storm", "jobs", "/queues?q=mail&tenant=acme"),
+            ("certificate", "jobs", "/nodes"),
+            ("corrected", "jobs", "/nodes"),
+            ("fragile", "jobs", "/simulator/outage"),
             ("new_failure", "jobs", "/failures?state=new&tenant=acme"),
             ("regressed", "jobs", "/failures?state=regressed&tenant=acme"),
             (

@@ -24,6 +24,10 @@ enum Situation {
     Overdue,
     /// Jobs are due behind a destination that a person holds.
     Held,
+    /// A destination was held and has caught up. What succeeds there is not counted.
+    CaughtUp,
+    /// A destination was held and has recovered, but other jobs wait for a gate.
+    Recovered,
     /// Jobs are due behind a paused queue.
     Paused,
     /// A job is due that no worker runs.
@@ -57,6 +61,8 @@ impl Situation {
                 let job = failing().destination(HOST);
                 node.client.enqueue(job).await.unwrap();
             }
+            Self::CaughtUp => outage(node, true).await,
+            Self::Recovered => outage(node, false).await,
             Self::Paused => {
                 post(node, "/queues/act", "queue=mail&action=pause").await;
                 node.client.enqueue(failing().queue("mail")).await.unwrap();
@@ -107,6 +113,29 @@ async fn post(node: &TestNode, path: &str, form: &str) {
 async fn has_worker(node: &TestNode) -> bool {
     let list = node.api("GET", "/workers", Value::Null).await;
     !list["workers"].as_array().unwrap().is_empty()
+}
+
+/// An outage that is over.
+async fn outage(node: &TestNode, has_caught_up: bool) {
+    let ago = |secs| node.client.now().minus(Duration::from_secs(secs));
+    let incident = json!({
+        "beganAt": ago(120), "recoveredAt": ago(66), "endedAt": ago(60),
+        "hasCaughtUp": has_caught_up, "jobsDelayed": 344, "failedAttempts": 2, "failedProbes": 2,
+        "deadLetters": if has_caught_up { 0 } else { 3 },
+        "cause": {"is": "failures", "attempts": 966, "failed": 792, "jobs": 64},
+    });
+    let health = Document {
+        kind: DocumentKind::Destination,
+        id: HOST.to_owned(),
+        body: Payload::encode(&json!({"pastIncidents": [incident]})).unwrap(),
+        revision: 0,
+    };
+    let store = node.node.store();
+    let saved = store.save_document(health, Outbox::default()).await;
+    saved.unwrap();
+    while !node.get("/destinations").await.body.contains(HOST) {
+        tokio::time::sleep(Duration::from_millis(20)).await; // sleep: until the node has read it
+    }
 }
 
 async fn alert(node: &TestNode, status: &str) {
@@ -183,6 +212,26 @@ fn rows(situation: Situation) -> Vec<Row> {
                 &["the next claim starts with the first"],
             ),
         ],
+        Situation::CaughtUp => vec![
+            row(
+                "/",
+                &["Last outage", "no dead letters, caught up in 6s"],
+                &["0 of 0", "last minute"],
+            ),
+            row(
+                "/destinations?show=https%3A%2F%2Fapi.stripe.example",
+                &[
+                    "held for 1m until 1m ago: 2 attempts failed meanwhile",
+                    "792 of 966 attempts of at least 64 jobs failed",
+                ],
+                &["Recent attempts", "no recent attempts"],
+            ),
+        ],
+        Situation::Recovered => vec![row(
+            "/",
+            &["Last outage", "3 dead letters"],
+            &["no dead letters", "caught up"],
+        )],
         Situation::Paused => vec![
             row("/", &["1 paused: "], &["at the current rate"]),
             row("/queues", &["1 paused", "value=\"resume\""], &[]),
@@ -204,7 +253,7 @@ fn rows(situation: Situation) -> Vec<Row> {
             row("/queues", &["1 without a worker"], &[]),
             row(
                 "/queues/why?queue=default",
-                &["It waits for a worker."],
+                &["It waits for a worker.", "none has been seen recently"],
                 &["can start as soon as it is claimed"],
             ),
         ],
@@ -228,6 +277,7 @@ fn rows(situation: Situation) -> Vec<Row> {
                     "tenant acme · ",
                     "tenant globex · ",
                     "<dt>Successful retries, all time</dt>",
+                    "100 % <small>of attempts failed</small>",
                 ],
                 &[],
             ),
@@ -280,6 +330,8 @@ async fn every_sentence_is_true_in_every_situation() {
         Situation::Empty,
         Situation::Overdue,
         Situation::Held,
+        Situation::CaughtUp,
+        Situation::Recovered,
         Situation::Paused,
         Situation::NoWorker,
         Situation::WorkerOfAllTenants,

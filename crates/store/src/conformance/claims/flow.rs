@@ -6,7 +6,7 @@ use steadfast_core::{
     CallOwner, Claim, ConcurrencyKey, Destination, DestinationHealth, Failure, FailureClass, Gate,
     GateDefaults, GateId, GateLimits, GateScope, Gates, Guarantee, HealthInput, HealthRules,
     HealthTally, HoldMode, JobId, Kind, NewJob, Outcome, Pause, Priority, Rate, RetryShare,
-    SharedQuota, TargetQuota, Tenant,
+    SharedQuota, TargetQuota, Tenant, limits,
 };
 
 use crate::conformance::fixture::{
@@ -320,46 +320,66 @@ pub async fn a_caller_takes_no_more_of_a_tenant_or_kind_than_it_wants(f: Fixture
 }
 
 pub async fn a_probe_is_a_job_that_is_tried_again(f: Fixture) {
-    let destination = Destination::new("https://a.example").unwrap();
-    let auto = GateLimits {
-        hold: Some(HoldMode::Auto),
-        ..GateLimits::default()
-    };
-    let under = |health: DestinationHealth| {
-        let auto = gate(
-            None,
-            GateScope::Destination,
-            destination.as_str(),
-            auto.clone(),
-        );
-        let gates = Gates::new([auto], GateDefaults::default());
-        Arc::new(gates.with_health([(destination.clone(), Arc::new(health))]))
-    };
-    let to = |guarantee| {
-        f.job_with(|job| {
-            job.kind = Kind::http();
-            job.destination = Some(destination.clone());
-            job.guarantee = guarantee;
-        })
-    };
-    let once = f
-        .enqueue((0..3).map(|_| to(Guarantee::AtMostOnce)).collect())
-        .await;
+    let once = enqueue_calls(&f, Guarantee::AtMostOnce, 3).await;
     f.clock.advance(secs(1));
-    let held = under(broken(&f, &destination));
+    let held = held_if(broken(&f, &probed()));
     f.clock.advance(secs(10));
     assert_eq!(claim(&f, &held, 5).await.claims.len(), 0);
-    let again = f
-        .enqueue((0..2).map(|_| to(Guarantee::AtLeastOnce)).collect())
-        .await;
+    let again = enqueue_calls(&f, Guarantee::AtLeastOnce, 2).await;
     let probe = claim(&f, &held, 5).await.claims;
     assert_eq!(probe.len(), 1);
     assert!(again.contains(&probe[0].job().id));
     assert_eq!(claim(&f, &held, 5).await.claims.len(), 0, "one at a time");
-    let open = under(DestinationHealth::default());
+    let open = held_if(DestinationHealth::default());
     let claims = claim(&f, &open, 5).await.claims;
     assert_eq!(claims.len(), 4);
     assert!(once.iter().all(|id| ids_of(&claims).contains(id)));
+}
+
+pub async fn a_probe_is_a_job_that_is_not_tried_again_if_there_is_no_other(f: Fixture) {
+    let once = enqueue_calls(&f, Guarantee::AtMostOnce, 3).await;
+    f.clock.advance(secs(1));
+    let held = held_if(broken(&f, &probed()));
+    // A minute after the first probe might have started.
+    f.clock.advance(secs(64));
+    assert_eq!(claim(&f, &held, 5).await.claims.len(), 0);
+    f.clock.advance(secs(2));
+    let probe = claim(&f, &held, 5).await.claims;
+    assert_eq!(probe.len(), 1);
+    assert!(once.contains(&probe[0].job().id));
+    assert_eq!(claim(&f, &held, 5).await.claims.len(), 0, "one at a time");
+    // The next one is again a job that is tried again, if there is one.
+    f.clock.advance(limits::PROBE_LOST_AFTER + secs(1));
+    let again = enqueue_calls(&f, Guarantee::AtLeastOnce, 1).await;
+    let probe = claim(&f, &held, 5).await.claims;
+    assert_eq!(ids_of(&probe), again);
+}
+
+/// Calls of a destination.
+async fn enqueue_calls(f: &Fixture, guarantee: Guarantee, count: usize) -> Vec<JobId> {
+    let call = |_| {
+        f.job_with(|job| {
+            job.kind = Kind::http();
+            job.destination = Some(probed());
+            job.guarantee = guarantee;
+        })
+    };
+    f.enqueue((0..count).map(call).collect()).await
+}
+
+fn probed() -> Destination {
+    Destination::new("https://a.example").unwrap()
+}
+
+/// The gates of that destination, which is held if its health says so.
+fn held_if(health: DestinationHealth) -> Arc<Gates> {
+    let limits = GateLimits {
+        hold: Some(HoldMode::Auto),
+        ..GateLimits::default()
+    };
+    let auto = gate(None, GateScope::Destination, probed().as_str(), limits);
+    let gates = Gates::new([auto], GateDefaults::default());
+    Arc::new(gates.with_health([(probed(), Arc::new(health))]))
 }
 
 /// Twenty attempts at a destination have just failed.

@@ -102,16 +102,36 @@ impl Tables {
     ) -> Next {
         let gates = self.flow.applying_to(&range.flow_key);
         let is_probe = gates.iter().any(|gate| gate.limits.is_for_probes());
+        let at_most_once_from = gates
+            .iter()
+            .filter_map(|gate| gate.limits.at_most_once_from())
+            .filter(|from| *from > now)
+            .max();
+        let is_at_most_once = |id: JobId| {
+            let job = self.job(id);
+            job.is_some_and(|job| job.guarantee == Guarantee::AtMostOnce)
+        };
         let may_go = |id: JobId| {
             let job = self.job(id);
-            let may_start = job.as_ref().is_some_and(|job| !job.has_missed_start(now));
-            let may_probe = job.is_some_and(|job| job.guarantee == Guarantee::AtLeastOnce);
-            may_start && (!is_probe || may_probe)
+            let may_start = job.is_some_and(|job| !job.has_missed_start(now));
+            may_start && (at_most_once_from.is_none() || !is_at_most_once(id))
         };
         let waiting = self.waiting.get(range);
-        let first = waiting.and_then(|jobs| jobs.iter().find(|(_, id)| may_go(*id)));
-        let Some((mut run_at, mut id)) = first.copied() else {
-            return Next::Blocked;
+        let mut startable = waiting
+            .into_iter()
+            .flatten()
+            .filter(|(_, id)| may_go(*id))
+            .copied();
+        let first = match is_probe {
+            // Rather a job that is tried again if it fails.
+            true => startable.min_by_key(|(run_at, id)| {
+                let is_later = *run_at > now;
+                (is_later, is_at_most_once(*id), *run_at, *id)
+            }),
+            false => startable.next(),
+        };
+        let Some((mut run_at, mut id)) = first else {
+            return at_most_once_from.map_or(Next::Blocked, Next::Later);
         };
         if gates.iter().any(|gate| gate.limits.ordered) {
             let first = self.first_of_key(&range.flow_key);
@@ -120,7 +140,7 @@ impl Tables {
             };
             (run_at, id) = (job.progress.run_at, job.id);
             if !may_go(id) {
-                return Next::Blocked;
+                return at_most_once_from.map_or(Next::Blocked, Next::Later);
             }
         }
         if run_at > now {

@@ -268,7 +268,8 @@ async fn find_first_of_keys(
     Ok(())
 }
 
-/// Where only a probe may start, it is a job that is tried again if it fails.
+/// Where only a probe may start, it is a job that is tried again if it fails, or else another one if
+/// it is time for that.
 async fn find_probes(session: &Session<'_>, picks: &mut [SqlPick<'_>]) -> Result<(), DriverError> {
     let open = picks
         .iter_mut()
@@ -287,8 +288,13 @@ async fn find_probes(session: &Session<'_>, picks: &mut [SqlPick<'_>]) -> Result
         session.shared.clock.given(),
         row_limit(PROBE_JOBS_LOOKED_MAX),
     );
+    let known_now = session.shared.clock.now();
+    let at_most_once: Vec<bool> = open
+        .iter()
+        .map(|pick| !pick.pick.leaves_out_at_most_once(known_now))
+        .collect();
     let sql = include_str!("claim/claim_probe.sql");
-    let params: [&(dyn ToSql + Sync); 7] = [
+    let params: [&(dyn ToSql + Sync); 8] = [
         &now,
         &columns.lanes,
         &columns.flow_keys,
@@ -296,6 +302,7 @@ async fn find_probes(session: &Session<'_>, picks: &mut [SqlPick<'_>]) -> Result
         &oldest_live,
         &only,
         &look,
+        &at_most_once,
     ];
     let mut found = HashMap::new();
     for row in session.query(sql, &params).await? {
@@ -304,7 +311,7 @@ async fn find_probes(session: &Session<'_>, picks: &mut [SqlPick<'_>]) -> Result
             row.try_get::<_, Key>("id")?.job(),
         );
     }
-    let look_again = session.shared.clock.now().plus(PROBE_LOOK_AGAIN);
+    let look_again = known_now.plus(PROBE_LOOK_AGAIN);
     for (number, pick) in (1_i64..).zip(&mut open) {
         match found.get(&number) {
             Some(id) => {

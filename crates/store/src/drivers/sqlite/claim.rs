@@ -75,7 +75,7 @@ pub(super) fn claim(
     {
         let (taken, head) = match pick.is_ordered() {
             true => claim_first_of_key(session, &mut batch, &pick)?,
-            false if pick.is_probe() => claim_probe(session, &mut batch, pick.range)?,
+            false if pick.is_probe() => claim_probe(session, &mut batch, &pick)?,
             false => claim_range(session, &mut batch, pick.range, until, pick.most)?,
         };
         batch.sent.add(&pick, taken);
@@ -256,15 +256,17 @@ fn find_columns(
 fn claim_probe(
     session: &mut Session<'_>,
     batch: &mut ClaimBatch<'_>,
-    range: DueRange,
+    pick: &Pick,
 ) -> Result<(usize, Head), DriverError> {
-    let conn = session.conn;
+    let (conn, range) = (session.conn, pick.range);
     let mut select = conn.prepare_cached(include_str!("claim/claim_probe.sql"))?;
     let columns = find_columns(&mut session.claim_columns, &select)?;
     let FlowKeyId { lane, number } = range.flow_key;
     let looked = row_limit(PROBE_JOBS_LOOKED_MAX);
     let at = session.now.as_micros();
-    let mut rows = select.query(params![lane, number, range.level.number(), looked, at])?;
+    let at_most_once = !pick.leaves_out_at_most_once(session.now);
+    let level = range.level.number();
+    let mut rows = select.query(params![lane, number, level, looked, at, at_most_once])?;
     let look_again = Head::RetryAt(session.now.plus(PROBE_LOOK_AGAIN));
     let Some(row) = rows.next()? else {
         return Ok((0, look_again));
@@ -331,7 +333,8 @@ fn claim_first_of_key(
         // Until the sweeper has ended it.
         return Ok((0, Head::RetryAt(session.now.plus(LATE_JOB_LOOK_AGAIN))));
     }
-    if pick.is_probe() && job.guarantee == Guarantee::AtMostOnce {
+    let is_left_out = pick.leaves_out_at_most_once(session.now);
+    if is_left_out && job.guarantee == Guarantee::AtMostOnce {
         let look_again = session.now.plus(PROBE_LOOK_AGAIN);
         return Ok((0, Head::RetryAt(look_again)));
     }

@@ -40,6 +40,8 @@ fn an_outage_is_held_probed_and_drained() {
     assert_eq!(incident.failed_probes, 4);
     assert_eq!(incident.failed_attempts, 4);
     assert_eq!(incident.attempts_saved(), 2_000);
+    let backlog = Duration::from_secs(146 - 135);
+    assert_eq!(incident.caught_up_in(), Some(backlog));
     assert_eq!(incident.avoidable_attempts(), 0);
 }
 
@@ -160,7 +162,7 @@ fn in_watch_mode_all_start_and_what_holding_would_have_saved_is_counted() {
 }
 
 #[test]
-fn one_probe_starts_at_a_time_and_only_of_a_job_that_may_be_retried() {
+fn one_probe_starts_at_a_time_and_one_that_is_not_retried_only_a_minute_later() {
     let mut world = World::new(HoldMode::Auto);
     world.break_down(at(0));
     let incident = || Arc::new(world.health.incident().unwrap().clone());
@@ -170,14 +172,16 @@ fn one_probe_starts_at_a_time_and_only_of_a_job_that_may_be_retried() {
             incident: incident(),
         })
     };
-    assert_eq!(world.room(at(4)), closed(Some(at(5))));
+    assert_eq!(world.room(at(4)), closed(at(5)));
     assert_eq!(world.room(at(5)), Room::For(1));
     assert!(world.limits().is_for_probes());
     let at_most_once = |now| {
         let guarantee = Guarantee::AtMostOnce;
         world.limits().room_for(&world.gate, guarantee, false, now)
     };
-    assert_eq!(at_most_once(at(5)), closed(None));
+    assert_eq!(at_most_once(at(5)), closed(at(65)));
+    assert_eq!(world.limits().at_most_once_from(), Some(at(65)));
+    assert_eq!(at_most_once(at(65)), Room::For(1));
     let none = world.limits().after_starts(&world.gate, 0, 0, at(5));
     assert_eq!(none.next_start, world.gate.next_start);
     let first = world.limits().after_starts(&world.gate, 1, 0, at(5));
@@ -186,8 +190,8 @@ fn one_probe_starts_at_a_time_and_only_of_a_job_that_may_be_retried() {
     // Until its outcome is known; or else it is lost with its node.
     let lost_at = at(5).plus(limits::PROBE_LOST_AFTER);
     let lost_at = lost_at.plus(Duration::from_micros(1));
-    assert_eq!(room(at(5)), closed(Some(lost_at)));
-    assert_eq!(room(at(60)), closed(Some(lost_at)));
+    assert_eq!(room(at(5)), closed(lost_at));
+    assert_eq!(room(at(60)), closed(lost_at));
     assert_eq!(room(lost_at), Room::For(1));
     // A clock that is set back by an hour does not keep the next one from starting.
     let back = T0.minus(Duration::from_secs(3_600));

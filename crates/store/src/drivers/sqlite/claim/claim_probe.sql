@@ -1,7 +1,8 @@
--- Of the first waiting jobs of one flow key and level, whether due or not, the earliest that is tried
--- again if it fails.
+-- Of the first waiting jobs of one flow key and level the one that may be a probe: of those that are due,
+-- or of all if none is, the earliest that is tried again if it fails, or else that is not.
 -- Parameters: 1 lane, 2 flow key, 3 level, 4 how many to look at, 5 now: what may not start
--- any more is left out. Rows: job_row, at most one. Locks: read.
+-- any more is left out, 6 whether jobs that start at most once may be probes.
+-- Rows: job_row, at most one. Locks: read.
 SELECT * FROM (
     SELECT * FROM steadfast_job_row
     WHERE
@@ -11,6 +12,6 @@ SELECT * FROM (
     ORDER BY run_at
     LIMIT ?4
 )
-WHERE at_most_once = 0
-ORDER BY run_at
+WHERE at_most_once <= ?6
+ORDER BY run_at > ?5, at_most_once, run_at
 LIMIT 1
