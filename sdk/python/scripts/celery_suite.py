@@ -46,9 +46,6 @@ PAIRS = [("redis", "redis"), ("steadfast", "redis"), ("steadfast", "steadfast")]
 """Broker and result backend of each run."""
 PACKAGE = Path(__file__).resolve().parent.parent
 
-LATE_REVOKE = (
-    "a revoke is sent just before its task and not waited for; the task seems to arrive first"
-)
 KNOWN: dict[str, str] = {
     "test_canvas.test_chord.test_error_propagates_from_chord": (
         "issue 6437 of Celery: a group does not see the failure of a task before it; "
@@ -57,8 +54,6 @@ KNOWN: dict[str, str] = {
     "test_inspect.test_Inspect.test_scheduled": (
         "a task with countdown waits in the store, so no worker has it to show"
     ),
-    "test_tasks.test_tasks.test_revoked_by_headers_simple_canvas": LATE_REVOKE,
-    "test_tasks.test_tasks.test_revoked_by_headers_complex_canvas": LATE_REVOKE,
 }
 """Tests that fail with Steadfast and not with Redis, with the reason."""
 

@@ -139,6 +139,24 @@ def test_each_retry_of_a_task_is_a_job_with_the_same_tag(
     assert len(jobs_of(running_server, result, 2, "succeeded")) == 2
 
 
+def test_a_full_queue_refuses_new_tasks_and_no_retries(
+    running_server: Server, tasks: Any, worker: CeleryWorker
+) -> None:
+    client = running_server.client
+    client.pause_queue("site", {})
+    result = tasks.retry_once.delay()
+    waiting = tasks.add.apply_async((1, 2), countdown=3600)
+    client.set_gate("queue", "site", {"maxWaiting": 1})
+    try:
+        client.resume_queue("site")
+        assert result.get(timeout=TIMEOUT) == 1
+        assert len(jobs_of(running_server, result, 2, "succeeded")) == 2
+    finally:
+        client.delete_gate("queue", "site")
+        [job] = jobs_of(running_server, waiting, 1, "scheduled")
+        client.cancel_job(job["id"])
+
+
 def test_a_task_with_eta_waits_in_the_store(
     running_server: Server, tasks: Any, worker: CeleryWorker
 ) -> None:
@@ -193,6 +211,29 @@ def test_a_revoked_task_does_not_run(tasks: Any, worker: CeleryWorker) -> None:
     tasks.app.control.revoke(result.id, reply=True, timeout=TIMEOUT, destination=[worker.name])
     with pytest.raises(TaskRevokedError):
         result.get(timeout=TIMEOUT)
+
+
+def test_a_task_does_not_overtake_its_revoke(tasks: Any) -> None:
+    from kombu import Consumer, Exchange, Queue
+
+    control = Exchange("overtaken.control", type="fanout", durable=False)
+    broadcasts = Queue("overtaken.mailbox", control, auto_delete=True)
+    work = Queue("overtaken", Exchange("overtaken"), routing_key="overtaken")
+    arrived: list[int] = []
+
+    def on_message(body: Any, message: Any) -> None:
+        arrived.append(body)
+        message.ack()
+
+    with tasks.app.connection() as connection, tasks.app.connection() as other:
+        producer = other.Producer()
+        with Consumer(connection, [broadcasts, work], callbacks=[on_message]):
+            for number in range(20):
+                producer.publish(2 * number, exchange=control, declare=[control])
+                producer.publish(2 * number + 1, routing_key="overtaken", declare=[work])
+                while len(arrived) < 2 * (number + 1):
+                    connection.drain_events(timeout=TIMEOUT)
+    assert arrived == list(range(40))
 
 
 def test_a_monitor_receives_events(tasks: Any, worker: CeleryWorker) -> None:

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{
-    Job, JobId, LogLevel, LogLine, Payload, StepName, TargetQuota, Timestamp, limits,
+    Invalid, Job, JobId, LogLevel, LogLine, Payload, StepName, TargetQuota, Timestamp, limits,
 };
 use steadfast_store::StoreError;
 use steadfast_tracing::AttemptLogger;
@@ -50,6 +50,21 @@ impl AttemptContext {
     /// other jobs for the destination of this one.
     pub fn note_quota(&self, quota: TargetQuota) {
         self.signals.set_quota(quota);
+    }
+
+    /// As [`Context::enqueue_on_success`].
+    pub(crate) fn enqueue_on_success(
+        &self,
+        request: impl Into<JobRequest>,
+    ) -> Result<JobId, Invalid> {
+        let mut job = self.client.prepare_outbox(request)?;
+        let id = job.id;
+        let trace = self.signals.span().and_then(AttemptSpan::traceparent);
+        if let Some(trace) = trace.filter(|_| !job.has_traceparent()) {
+            job.set_traceparent(trace);
+        }
+        self.signals.add_to_outbox(job)?;
+        Ok(id)
     }
 
     fn log(&self, level: LogLevel, text: String) {
@@ -160,18 +175,7 @@ impl<S> Context<S> {
     /// batch; the batch of this job takes it even if it is closed. If a job or batch does not exist,
     /// or another batch is closed, this attempt fails permanently and creates nothing.
     pub fn enqueue_on_success(&self, request: impl Into<JobRequest>) -> Result<JobId, JobError> {
-        let mut job = self.client().prepare_outbox(request)?;
-        let id = job.id;
-        let trace = self
-            .attempt
-            .signals
-            .span()
-            .and_then(AttemptSpan::traceparent);
-        if let Some(trace) = trace.filter(|_| !job.has_traceparent()) {
-            job.set_traceparent(trace);
-        }
-        self.attempt.signals.add_to_outbox(job)?;
-        Ok(id)
+        Ok(self.attempt.enqueue_on_success(request)?)
     }
 
     /// Runs `work` unless it has succeeded in an earlier attempt of this job; then its result

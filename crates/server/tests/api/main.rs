@@ -26,6 +26,7 @@ mod work {
     mod failures;
     mod idempotency;
     mod operations;
+    mod qstash;
     mod questions;
     mod schedules;
     mod stored_changes;

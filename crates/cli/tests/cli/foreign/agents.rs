@@ -72,6 +72,8 @@ fn an_agent_reads_over_both_transports() {
         ["list_jobs", {"limit": "ten"}],
         ["preview_policy", {"retry": {"preset": "http", "maxRetries": 2}}],
         ["pause_queue", {"queue": "images"}],
+        ["certify_policy", {"capacity": 100, "traffic": 200, "latency": "200ms", "maxRunning": 20}],
+        ["certify_policy", {"capacity": 100}],
     ]);
     for transport in [stdio(&node, &[]), http(&node, None)] {
         let answer = ask(&transport, &calls);
@@ -95,6 +97,9 @@ fn an_agent_reads_over_both_transports() {
             "{texts:?}"
         );
         assert!(!texts[5].0 && texts[5].1.contains("givesUp"), "{texts:?}");
+        let verdict = "\"verdict\":\"overloaded\"";
+        assert!(!texts[7].0 && texts[7].1.contains(verdict), "{texts:?}");
+        assert!(texts[8].0 && texts[8].1.contains("latency"), "{texts:?}");
     }
     // A process that serves an agent writes only if it may.
     let answer = ask(&stdio(&node, &[]), &calls);

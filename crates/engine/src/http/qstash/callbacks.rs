@@ -1,8 +1,9 @@
 //! Makes the callbacks of a message, which are messages themselves.
 //!
 //! The transition that ends an attempt writes one delivery to the outbox. That delivery comes here,
-//! so callbacks are made wherever the attempt ended: also after a lost node. Their keys follow from
-//! the delivery, so a delivery that runs twice makes them once.
+//! so callbacks are made wherever the attempt ended: also after a lost node. They are in the outbox
+//! of the delivery: one that is cut off and runs again makes them once, and what follows from a job
+//! is stored however many jobs wait.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use steadfast_core::{
     Attempt, EventType, Failure, FailureClass, Invalid, Job, JobId, Outcome, Payload,
 };
-use steadfast_store::{EnqueueError, PageRequest};
+use steadfast_store::PageRequest;
 
 use super::message::{QstashCallback, QstashMessage, QstashResponse};
 use crate::{
@@ -28,11 +29,11 @@ use crate::{
 /// Runs a delivery of a message's webhook.
 pub(in crate::http) async fn create_callbacks(attempt: &AttemptContext) -> Outcome {
     match Callbacks::read(attempt).await {
-        Ok(Some(callbacks)) => match callbacks.create(attempt).await {
+        Ok(Some(callbacks)) => match callbacks.create(attempt) {
             Ok(ids) => Outcome::Success {
                 output: Payload::encode(&json!({"messages": ids})).ok(),
             },
-            Err(error) => outcome_of(error),
+            Err(error) => outcome_of(error.into()),
         },
         Ok(None) => Outcome::Cancelled {
             message: "the message was deleted".to_owned(),
@@ -94,35 +95,17 @@ impl Callbacks {
         }))
     }
 
-    async fn create(&self, delivery: &AttemptContext) -> Result<Vec<JobId>, ClientError> {
-        let mut ids = Vec::new();
-        let failed = self.message.failure_callback.as_ref();
-        for (name, callback) in [
-            ("callback", self.message.callback.as_ref()),
-            ("failure callback", failed.filter(|_| self.is_failed)),
-        ] {
-            let Some(callback) = callback else { continue };
-            let key = format!("qstash {name} {}", delivery.job().id);
-            let enqueue = async |has_source| {
-                let request = self.message_of(callback, has_source)?;
-                delivery
-                    .client()
-                    .enqueue(request.idempotency_key(&key))
-                    .await
-            };
-            let enqueued = match enqueue(true).await {
-                // With the body of its message it may be too large.
-                Err(ClientError::Invalid(_)) => enqueue(false).await,
-                enqueued => enqueued,
-            };
-            match enqueued {
-                Ok(id) => ids.push(id),
-                // This delivery has run before, and the message was changed since.
-                Err(ClientError::Enqueue(EnqueueError::Conflict { job, .. })) => ids.push(job),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(ids)
+    fn create(&self, delivery: &AttemptContext) -> Result<Vec<JobId>, Invalid> {
+        let failed = self.message.failure_callback.iter();
+        let callbacks = self.message.callback.iter();
+        let callbacks = callbacks.chain(failed.filter(|_| self.is_failed));
+        let create = |callback: &QstashCallback, has_source| {
+            delivery.enqueue_on_success(self.message_of(callback, has_source)?)
+        };
+        // With the body of its message it may be too large.
+        callbacks
+            .map(|callback| create(callback, true).or_else(|_| create(callback, false)))
+            .collect()
     }
 
     fn message_of(

@@ -16,6 +16,7 @@ from .held import ACKNOWLEDGED, Held
 from .keeper import Keeper
 from .mailbox import Binding
 from .messages import delivery_tag_of, job_of, message_of, plain
+from .retries import send_with_end
 
 log = logging.getLogger("steadfast.celery")
 
@@ -80,7 +81,7 @@ class Channel(virtual.Channel):
         self.client = connection.api
         self.keeper = Keeper(self.client, self.lease, self._on_room)
         failures.watch(self.keeper.deliveries)
-        self.claimer = Claimer(address, self.lease, self._room, self._on_claim)
+        self.claimer = Claimer(address, self.lease, self._room, self._on_claims)
 
     # Publishing.
 
@@ -127,6 +128,8 @@ class Channel(virtual.Channel):
     def _put(self, queue: str, message: Any, **kwargs: Any) -> None:
         job = job_of(message, queue, self.max_redeliveries)
         job |= self.connection.address.of_tenant()
+        if send_with_end(self.client, message, job):
+            return
         # One message in two queues is two jobs.
         job["idempotencyKey"] = f"{job['idempotencyKey']}:{queue}"
         self.client.request("POST", "/api/v1/jobs", body=job, is_repeatable=True)
@@ -254,15 +257,22 @@ class Channel(virtual.Channel):
     def _on_room(self) -> None:
         self.claimer.notify()
 
-    def _on_claim(self, claim: Any) -> None:
+    def _on_claims(self, claims: list[Any]) -> None:
         """On the claimer's thread."""
-        raw = self._hold(claim)
-        if raw is not None:
-            connection = self.connection
+        held = [(claim["job"]["queue"], self._hold(claim)) for claim in claims]
+        connection = self.connection
+        if connection is not None:
+            try:
+                connection.catch_up()
+            except Exception as error:  # The tasks are claimed, and must start nevertheless.
+                log.warning("remote control may come late: %s", error)
+        for queue, raw in held:
+            if raw is None:
+                continue
             if self.closed or connection is None:
                 self.keeper.deliveries.reject(raw["properties"]["delivery_tag"], requeue=True)
             else:
-                connection.inbox.put((self, claim["job"]["queue"], raw))
+                connection.inbox.put((self, queue, raw))
 
     def _hold(self, claim: Any) -> dict[str, Any] | None:
         """The message of a claimed job, which its keeper holds from now on."""

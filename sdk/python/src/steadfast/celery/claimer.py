@@ -45,12 +45,12 @@ class Claimer:
         address: Address,
         lease: float,
         room: Callable[[], int],
-        on_claim: Callable[[Any], None],
+        on_claims: Callable[[list[Any]], None],
     ) -> None:
         self._address = address
         self._lease = lease
         self._room = room
-        self._on_claim = on_claim
+        self._on_claims = on_claims
         self._changed = threading.Condition()
         self._queues: list[str] = []
         self._is_stopped = False
@@ -119,8 +119,8 @@ class Claimer:
             return
         self._backoff.reset()
         self._received = self._sequence
-        for claim in claims:
-            self._on_claim(claim)
+        if claims:
+            self._on_claims(claims)
 
     def _pause_after(self, error: Exception, queues: list[str]) -> None:
         with self._changed:

@@ -58,6 +58,8 @@ class Mailbox:
         self._address = address
         self._seen: dict[str, datetime] = {}
         self._newest: datetime | None = None
+        self._deliver: Callable[[Any], None] | None = None
+        self._reading = threading.Lock()
         self._stop = threading.Event()
         self._subscribed_until = 0.0
         for job in self._list():
@@ -66,6 +68,7 @@ class Mailbox:
     def start(self, deliver: Callable[[Any], None]) -> None:
         """Delivers messages on a thread of its own."""
         self._stop = threading.Event()
+        self._deliver = deliver
         threading.Thread(
             target=self._run, args=(deliver, self._stop), name="steadfast-mailbox", daemon=True
         ).start()
@@ -73,6 +76,11 @@ class Mailbox:
     def stop(self) -> None:
         """Delivers nothing more. What was not delivered comes after the next start."""
         self._stop.set()
+
+    def catch_up(self) -> None:
+        """Delivers what was sent before now."""
+        if self._deliver is not None:
+            self._read(self._deliver, self._stop)
 
     def _run(self, deliver: Callable[[Any], None], stop: threading.Event) -> None:
         backoff = Backoff()
@@ -88,8 +96,7 @@ class Mailbox:
         # The bell comes first: a message that the list below lacks rings it.
         bell = self._bell() if self.binding.has_bell else None
         self._subscribe()
-        for message in self._read(stop):
-            deliver(message)
+        self._read(deliver, stop)
         if stop.is_set():
             return
         if bell is None:
@@ -101,21 +108,18 @@ class Mailbox:
                 query={"wait": f"{round(BELL_WAIT)}s"},
                 timeout=BELL_WAIT + 10,
             )
-            # Before the next bell: a task that is sent after its revoke must not overtake it.
-            for message in self._read(stop):
-                deliver(message)
 
-    def _read(self, stop: threading.Event) -> list[Any]:
-        messages: list[Any] = []
-        jobs = [job for job in self._list() if job["id"] not in self._seen]
-        for job in sorted(jobs, key=_created):
-            if stop.is_set():
-                break
-            payload = self._client.get_job(job["id"]).get("payload")
-            messages += payload.get("messages", []) if isinstance(payload, dict) else []
-            self._has_seen(job)
-        self._forget_old()
-        return messages
+    def _read(self, deliver: Callable[[Any], None], stop: threading.Event) -> None:
+        with self._reading:
+            jobs = [job for job in self._list() if job["id"] not in self._seen]
+            for job in sorted(jobs, key=_created):
+                if stop.is_set():
+                    return
+                payload = self._client.get_job(job["id"]).get("payload")
+                for message in payload.get("messages", []) if isinstance(payload, dict) else []:
+                    deliver(message)
+                self._has_seen(job)
+            self._forget_old()
 
     def _list(self) -> list[Any]:
         query: dict[str, Any] = {"tag": [f"{ADDRESS_TAG}:{self.binding.to}"], "queue": QUEUE}

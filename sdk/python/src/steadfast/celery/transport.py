@@ -107,6 +107,13 @@ class Transport(virtual.Transport):
             mailbox.start(lambda raw: self.inbox.put((channel, queue, raw)))
         return True
 
+    def catch_up(self) -> None:
+        """Delivers broadcasts that were sent before now, so that no task overtakes its revoke."""
+        for mailboxes in list(self._mailboxes.values()):
+            for mailbox in list(mailboxes.values()):
+                if mailbox.binding.has_bell:
+                    mailbox.catch_up()
+
     def stop_mailboxes(self, queue: str) -> None:
         """Its consumer is gone."""
         for mailbox in self._mailboxes.get(queue, {}).values():
