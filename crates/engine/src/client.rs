@@ -40,8 +40,8 @@ use steadfast_core::{
     duration, limits,
 };
 use steadfast_store::{
-    AttemptCursor, AttemptOwner, ClaimLog, DamagedRows, JobCount, JobFilter, JobPageRequest,
-    LaneStats, MinuteStats, Page, PageRequest, Store, StoreMetrics,
+    AttemptCursor, AttemptOwner, ClaimLog, DamagedRows, JobCount, JobDetail, JobFilter,
+    JobPageRequest, LaneStats, MinuteStats, Page, PageRequest, Store, StoreMetrics,
 };
 
 use tokio::sync::Notify;
@@ -267,20 +267,20 @@ impl Client {
 
     /// The job of an id.
     pub async fn job(&self, id: JobId) -> Result<Option<Job>, ClientError> {
-        let found = self.store().get_jobs(vec![id]).await?;
+        let found = self.store().get_jobs(vec![id], JobDetail::Full).await?;
         Ok(found.into_iter().next().flatten())
     }
 
     /// The states of these jobs, in their order, without reading their payloads.
     pub async fn job_states(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobState>>, ClientError> {
-        let jobs = self.store().get_listed_jobs(ids).await?;
+        let jobs = self.store().get_jobs(ids, JobDetail::Listed).await?;
         let state = |job: Option<Job>| Some(job?.progress.state);
         Ok(jobs.into_iter().map(state).collect())
     }
 
     /// The jobs of these ids, in their order.
     pub async fn jobs_of(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, ClientError> {
-        Ok(self.store().get_jobs(ids).await?)
+        Ok(self.store().get_jobs(ids, JobDetail::Full).await?)
     }
 
     /// Stored rows that cannot be read, and were passed over.

@@ -12,8 +12,8 @@ use steadfast_core::{
     Tenant, WorkerName,
 };
 use steadfast_store::{
-    AttemptOwner, ClaimRequest, NewLogLines, PageRequest, RenewResult, Renewal, Store, StoreError,
-    WakeInterest, Wakeups, wait_outside,
+    AttemptOwner, ClaimRequest, JobDetail, NewLogLines, PageRequest, RenewResult, Renewal, Store,
+    StoreError, WakeInterest, Wakeups, wait_outside,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -352,7 +352,7 @@ impl NodeHandle {
         claims: Vec<(JobId, Fence)>,
     ) -> Result<(), StoreError> {
         let ids = claims.iter().map(|(job, _)| *job).collect();
-        let jobs = self.store.get_jobs(ids).await?;
+        let jobs = self.store.get_jobs(ids, JobDetail::Full).await?;
         let now = self.store.now();
         let is_holder = |job: &Job| job.progress.worker.as_ref() == Some(worker);
         let resumed = claims
@@ -378,7 +378,7 @@ impl NodeHandle {
             .iter()
             .map(|settlement| settlement.job)
             .collect();
-        let jobs = self.store.get_jobs(ids.clone()).await?;
+        let jobs = self.store.get_jobs(ids.clone(), JobDetail::Full).await?;
         let mut reported = ReportedAttempts {
             results: Vec::with_capacity(ids.len()),
             ids,
@@ -425,7 +425,7 @@ impl NodeHandle {
             places,
             ..
         } = reported;
-        let jobs = self.store.get_jobs(ids.clone()).await?;
+        let jobs = self.store.get_jobs(ids.clone(), JobDetail::Full).await?;
         for ((index, status), result) in places.into_iter().zip(settled) {
             match (result, &jobs[index]) {
                 (SettleResult::Stale { fence }, Some(job)) => {

@@ -19,8 +19,8 @@ use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{Attempt, Invalid, Job, JobId, Timestamp, blocked_run_at};
 use steadfast_store::{
-    AttemptOwner, ClaimRequest, ClaimResult, Clock as _, ManualClock, MemoryStore, PageRequest,
-    Store, StoreError,
+    AttemptOwner, ClaimRequest, ClaimResult, Clock as _, JobDetail, ManualClock, MemoryStore,
+    PageRequest, Store, StoreError,
 };
 
 use crate::{
@@ -179,7 +179,7 @@ impl TestEngine {
 
     /// The job, which must exist.
     pub async fn job(&self, id: JobId) -> Result<Job, TestError> {
-        let found = self.parts.store.get_jobs(vec![id]).await?;
+        let found = self.parts.store.get_jobs(vec![id], JobDetail::Full).await?;
         let job = found.into_iter().next().flatten();
         job.ok_or(TestError::JobNotFound(id))
     }

@@ -14,11 +14,11 @@ use steadfast_core::{
 };
 use steadfast_store::{
     BatchCreateResult, BatchRecord, ClaimRequest, ClaimResult, CommandError, CommitResult,
-    Document, DocumentSaveResult, EnqueueError, EnqueueResult, FireRequest, FireResult, JobFilter,
-    JobPageRequest, OperationBatch, OperationChange, OperationJobFilter, OperationRecord,
-    OperationStep, Outbox, Page, PageRequest, PruneRequest, ReleasedDependants, RenewResult,
-    Renewal, SaveStepResult, ScheduleSaveResult, StartQuery, StartSnapshot, Store, StoreError,
-    StoreLayer,
+    Document, DocumentSaveResult, EnqueueError, EnqueueResult, FireRequest, FireResult, JobDetail,
+    JobFilter, JobPageRequest, OperationBatch, OperationChange, OperationJobFilter,
+    OperationRecord, OperationStep, Outbox, Page, PageRequest, PruneRequest, ReleasedDependants,
+    RenewResult, Renewal, SaveStepResult, ScheduleSaveResult, StartQuery, StartSnapshot, Store,
+    StoreError, StoreLayer,
 };
 
 use crate::{
@@ -32,6 +32,10 @@ pub struct ObservedStore {
 }
 
 impl ObservedStore {
+    async fn jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
+        self.inner.get_jobs(ids, JobDetail::Full).await
+    }
+
     /// Carries out the command of an operation on a batch of its jobs.
     async fn work_operation(
         &self,
@@ -40,14 +44,14 @@ impl ObservedStore {
         batch: OperationBatch,
         subscriptions: Arc<Subscriptions>,
     ) -> Result<OperationChange, StoreError> {
-        let before = self.inner.get_jobs(batch.jobs.clone()).await?;
+        let before = self.jobs(batch.jobs.clone()).await?;
         let step = OperationStep::Work {
             revision,
             batch: batch.clone(),
             subscriptions: subscriptions.clone(),
         };
         let answer = self.inner.change_operation(id, step).await?;
-        let after = self.inner.get_jobs(batch.jobs.clone()).await?;
+        let after = self.jobs(batch.jobs.clone()).await?;
         let is_cancel = match &answer {
             OperationChange::Done(record) => {
                 let command = record.operation.command();
@@ -103,7 +107,7 @@ impl ObservedStore {
             return Ok(Vec::new());
         };
         let deliveries = subscriptions.deliveries_of(job, event, at);
-        self.inner.get_jobs(ids(&deliveries)).await
+        self.jobs(ids(&deliveries)).await
     }
 
     /// Records the results of a command, job by job.
@@ -133,7 +137,7 @@ impl ObservedStore {
         let last = answers.iter().enumerate();
         let last: BTreeMap<JobId, usize> = last.map(|(index, it)| (it.id(), index)).collect();
         let stored = answers.iter().map(|answer| answer.id()).collect();
-        let stored = self.inner.get_jobs(stored).await?;
+        let stored = self.jobs(stored).await?;
         let mut history = self.history.lock();
         for (index, (answer, stored)) in answers.iter().zip(&stored).enumerate() {
             let is_last = last.get(&answer.id()) == Some(&index);
@@ -176,7 +180,7 @@ impl ObservedStore {
     /// Looks for callbacks of batches that were made just now.
     async fn called_back(&self) -> Result<(), StoreError> {
         let to_come = self.history.lock().callbacks_to_come();
-        let made = self.inner.get_jobs(to_come).await?;
+        let made = self.jobs(to_come).await?;
         let made: Vec<Job> = made.into_iter().flatten().collect();
         let now = self.inner.now();
         self.history.lock().called_back(&made, now);
@@ -312,9 +316,9 @@ impl StoreLayer for ObservedStore {
     async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError> {
         let of: Vec<JobId> = transitions.iter().map(|to| to.job).collect();
         let mut seen = Vec::with_capacity(of.len());
-        let before = self.inner.get_jobs(of.clone()).await?;
+        let before = self.jobs(of.clone()).await?;
         for (transition, before) in transitions.iter().zip(before) {
-            let outbox = self.inner.get_jobs(ids(&transition.outbox)).await?;
+            let outbox = self.jobs(ids(&transition.outbox)).await?;
             seen.push(CommitObservation {
                 transition: transition.clone(),
                 answer: CommitResult::Stale,
@@ -325,11 +329,11 @@ impl StoreLayer for ObservedStore {
             });
         }
         let answers = self.inner.commit(transitions).await?;
-        let after = self.inner.get_jobs(of).await?;
+        let after = self.jobs(of).await?;
         for ((seen, answer), after) in seen.iter_mut().zip(&answers).zip(after) {
             seen.answer = *answer;
             seen.after = after;
-            seen.outbox_after = self.inner.get_jobs(ids(&seen.transition.outbox)).await?;
+            seen.outbox_after = self.jobs(ids(&seen.transition.outbox)).await?;
         }
         let now = self.inner.now();
         let mut history = self.history.lock();
@@ -394,7 +398,7 @@ impl StoreLayer for ObservedStore {
     ) -> Result<OperationChange, StoreError> {
         let audit = match &step {
             OperationStep::Event(_, audit) => audit.clone(),
-            OperationStep::Outcomes(_) => None,
+            OperationStep::Outcomes(_) | OperationStep::Rotate { .. } => None,
             OperationStep::Work {
                 revision,
                 batch,
@@ -468,10 +472,10 @@ impl StoreLayer for ObservedStore {
         let answers = self.inner.fire_schedules(firings.clone()).await?;
         let now = self.inner.now();
         for (firing, answer) in firings.iter().zip(&answers) {
-            let runs = self.inner.get_jobs(ids(&firing.runs)).await?;
+            let runs = self.jobs(ids(&firing.runs)).await?;
             self.history.lock().fired(firing, *answer, &runs, now);
             let cancel = firing.cancel.filter(|_| *answer == FireResult::Done);
-            for job in self.inner.get_jobs(cancel.into_iter().collect()).await? {
+            for job in self.jobs(cancel.into_iter().collect()).await? {
                 let Some(job) = job else { continue };
                 let deliveries = self.deliveries(&job, &firing.subscriptions).await?;
                 self.history.lock().replaced(&job, &deliveries, now);
@@ -489,7 +493,7 @@ impl StoreLayer for ObservedStore {
         let saved = self.inner.save_document(document, outbox).await?;
         if matches!(saved, DocumentSaveResult::Done(_)) {
             let now = self.inner.now();
-            for job in self.inner.get_jobs(deliveries).await?.iter().flatten() {
+            for job in self.jobs(deliveries).await?.iter().flatten() {
                 self.history.lock().learn(job, now);
             }
         }
@@ -502,7 +506,7 @@ impl StoreLayer for ObservedStore {
             return Ok(count);
         };
         let living = self.history.lock().living();
-        let left = self.inner.get_jobs(living).await?.into_iter().flatten();
+        let left = self.jobs(living).await?.into_iter().flatten();
         let left: BTreeSet<JobId> = left.map(|job| job.id).collect();
         let now = self.inner.now();
         self.history.lock().pruned(ended_before, &left, now);

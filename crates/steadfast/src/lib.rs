@@ -381,7 +381,7 @@ pub mod node {
 pub mod store {
     //! Stores, their errors, and the clock that decides.
     //!
-    //! [`Store`] is what an engine needs of a store: six contracts. Their verbs may still grow before 1.0; the
+    //! [`Store`] is what an engine needs of a store: eight contracts. Their verbs may still grow before 1.0; the
     //! test suite that every store passes is part of `steadfast-store`.
 
     #[doc(inline)]
@@ -390,8 +390,8 @@ pub mod store {
     pub use steadfast_store::{
         BaseStore, ClaimRequest, Clock, CommandError, CounterDifference, DamagedRow, DamagedRows,
         DependencyStore, Document, DocumentKind, DocumentPage, DocumentStore, EnqueueError,
-        GateSettings, JobStore, ManualClock, MemoryStore, OpenError, OperationStore, QueryStore,
-        ScheduleStore, Store, StoreError, SystemClock,
+        GateSettings, JobDetail, JobStore, ManualClock, MemoryStore, OpenError, OperationStore,
+        QueryStore, ScheduleStore, Store, StoreError, SystemClock,
     };
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
     #[doc(inline)]

@@ -19,6 +19,7 @@ mod order;
 #[cfg(any(feature = "postgres", test))]
 mod plan;
 mod range;
+mod request;
 mod shares;
 mod start;
 mod view;
@@ -34,10 +35,7 @@ use steadfast_core::{
     AppliedGate, FlowKey, GateNumber, GateState, Gates, Tenant, Timestamp, limits::CLOCK_STEP_MAX,
 };
 
-use crate::{
-    limits::{FLOW_KEYS_PER_TENANT_MAX, ORDER_POLL, ROOM_SEARCH_EVERY},
-    store::ClaimRequest,
-};
+use crate::limits::{FLOW_KEYS_PER_TENANT_MAX, ORDER_POLL, ROOM_SEARCH_EVERY};
 use choose::Search;
 use gates::GateEntry;
 use in_flight::InFlightClaims;
@@ -49,6 +47,7 @@ pub(crate) use choose::{Pick, SentJobs};
 #[cfg(feature = "postgres")]
 pub(crate) use plan::TenantBatch;
 pub(crate) use range::{DueRange, FlowKeyId, Head, Level};
+pub use request::{Allowance, ClaimRequest};
 pub(crate) use shares::Shares;
 pub(crate) use start::{RangeAhead, WaitingJob};
 

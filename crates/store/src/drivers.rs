@@ -16,7 +16,8 @@ pub(crate) mod transaction;
 
 use std::pin::Pin;
 
-use steadfast_core::{EncryptedPart, KeyRotation};
+use async_trait::async_trait;
+use steadfast_core::{EncryptedPart, KeyRotation, Timestamp};
 
 use crate::{error::StoreError, store::BaseStore, verbs::event_position::EventPosition};
 use current_gates::CurrentGates;
@@ -60,26 +61,20 @@ pub(crate) trait Driver: BaseStore {
         std::future::ready(Ok(()))
     }
 
-    /// A rotation of the encryption key that has not begun; `None` without a key.
-    fn new_rotation(&self) -> impl Future<Output = Result<Option<KeyRotation>, StoreError>> + Send {
-        std::future::ready(Ok(None))
+    /// What rotates the encryption key, if values can be encrypted.
+    fn key_rotator(&self) -> Option<&dyn KeyRotator> {
+        None
     }
 
-    /// Encrypts the next part of a rotation; `None` if the newest key of this process is another one.
-    fn encrypt_part(
+    /// Deletes jobs that ended before a time, and what is kept as long as they are.
+    fn prune_jobs(
         &self,
-        _rotation: &KeyRotation,
-    ) -> impl Future<Output = Result<Option<EncryptedPart>, StoreError>> + Send {
-        std::future::ready(Ok(None))
-    }
+        ended_before: Timestamp,
+        limit: usize,
+    ) -> impl Future<Output = Result<usize, StoreError>> + Send;
 
-    /// Forgets the keys that nothing needs after a rotation.
-    fn forget_unused_keys(
-        &self,
-        _rotation: &KeyRotation,
-    ) -> impl Future<Output = Result<(), StoreError>> + Send {
-        std::future::ready(Ok(()))
-    }
+    /// Deletes names that no job has, if there are more than `keep` of a sort.
+    fn prune_names(&self, keep: usize) -> impl Future<Output = Result<usize, StoreError>> + Send;
 
     /// Runs a verb that only reads.
     fn read<A: Send + Sync + 'static, T: Send + 'static>(
@@ -89,6 +84,22 @@ pub(crate) trait Driver: BaseStore {
         arguments: A,
         query: Query<A, T>,
     ) -> impl Future<Output = Result<T, StoreError>> + Send;
+}
+
+/// Encrypts what is stored with the newest key.
+#[async_trait]
+pub(crate) trait KeyRotator: Send + Sync {
+    /// A rotation that has not begun; `None` if this process has no key.
+    async fn new_rotation(&self) -> Result<Option<KeyRotation>, StoreError>;
+
+    /// Encrypts the next part of a rotation; `None` if the newest key of this process is another one.
+    async fn encrypt_part(
+        &self,
+        rotation: &KeyRotation,
+    ) -> Result<Option<EncryptedPart>, StoreError>;
+
+    /// Forgets the older keys of a rotation that no value needs.
+    async fn forget_unused_keys(&self, rotation: &KeyRotation) -> Result<(), StoreError>;
 }
 
 /// Who asks.

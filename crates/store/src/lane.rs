@@ -23,11 +23,6 @@ impl Lane {
             self.kind.as_str(),
         ])
     }
-
-    #[cfg(any(feature = "postgres", feature = "sqlite"))]
-    pub(crate) fn matches(&self, filter: &crate::store::JobFilter) -> bool {
-        filter.matches_lane(&self.tenant, &self.queue, &self.kind)
-    }
 }
 
 #[cfg(feature = "postgres")]

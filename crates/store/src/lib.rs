@@ -71,7 +71,7 @@ pub use store::{
     BatchRecord, ClaimLog, ClaimRequest, ClaimResult, CounterDifference, DependencyStore, Document,
     DocumentKind, DocumentPage, DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes,
     DueSchedule, DueSchedules, EndedJobs, EnqueueResult, FailureCursor, FailureFilter,
-    FailureStore, FireRequest, FireResult, GateSettings, JobCount, JobFilter, JobLinks,
+    FailureStore, FireRequest, FireResult, GateSettings, JobCount, JobDetail, JobFilter, JobLinks,
     JobPageRequest, JobStore, JobTraces, LaneMinutes, LaneMinutesList, LaneStats, LogStore,
     MinuteStats, NewLogLines, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
     OperationRecord, OperationStep, OperationStore, Outbox, Page, PageRequest, PoolMetrics,

@@ -32,6 +32,21 @@ pub(crate) fn listed(mut job: Job) -> Job {
     job
 }
 
+/// Listed jobs with their payloads, where these were read.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(crate) fn with_payloads(
+    jobs: Vec<Option<Job>>,
+    payloads: Vec<Option<Payload>>,
+) -> Vec<Option<Job>> {
+    let pairs = jobs.into_iter().zip(payloads);
+    let shown = pairs.map(|(job, payload)| {
+        let mut job = job?;
+        job.payload = payload.unwrap_or(job.payload);
+        Some(job)
+    });
+    shown.collect()
+}
+
 /// The address and method of a request, from the beginning of its payload, which may be cut off
 /// anywhere.
 pub(crate) fn listed_payload(head: &str) -> Payload {

@@ -36,6 +36,8 @@ use steadfast_core::{Gates, Timestamp};
 
 use crate::wake::{WakeInterest, Wakeups};
 
+pub use crate::claim::{Allowance, ClaimRequest};
+
 pub(crate) use batches::{BatchCallback, added_event, check_batch, requested_batches};
 pub use batches::{BatchCreateResult, BatchFilter, BatchRecord};
 pub use documents::{
@@ -48,8 +50,8 @@ pub use forward::{LayeredStore, StoreLayer};
 pub use gate_settings::GateSettings;
 pub use job_filter::{EndedJobs, JobFilter};
 pub use jobs::{
-    Allowance, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore, PruneRequest,
-    RenewResult, Renewal, SaveStepResult,
+    ClaimResult, CounterDifference, EnqueueResult, JobStore, PruneRequest, RenewResult, Renewal,
+    SaveStepResult,
 };
 pub use lane_minutes::{DueMinutes, LaneMinutes, LaneMinutesList, MinuteStats, WaitingMinute};
 pub(crate) use lane_minutes::{LaneMinutesSum, WaitingSum};
@@ -60,7 +62,7 @@ pub use operations::{
     OperationRecord, OperationStep, OperationStore,
 };
 pub use queries::{
-    AttemptCursor, AttemptOwner, JobCount, JobPageRequest, LaneStats, Page, PageRequest,
+    AttemptCursor, AttemptOwner, JobCount, JobDetail, JobPageRequest, LaneStats, Page, PageRequest,
     PoolMetrics, QueryStore, StoreMetrics,
 };
 pub use schedules::{

@@ -14,7 +14,6 @@ use crate::{drivers::sql::session::SqlValue, error::StoreError};
 pub use check::{BrokenRows, StoreCheck, check_tables};
 pub(crate) use moving::MoveMark;
 pub use moving::{MoveError, MoveProgress, MovedTable, StoreMove, release_moved};
-pub(crate) use reencrypt::{encrypt_part, forget_unused_keys, new_rotation};
 
 /// A store in a database, as the tables that it consists of. Tables are named by titles, which are
 /// the same in every database.

@@ -52,7 +52,7 @@ mod tests {
     use steadfast_core::{
         EndReason, Guarantee, JobId, JobState, Kind, NewJob, Payload, Preset, Timestamp, WorkerName,
     };
-    use steadfast_store::{ClaimRequest, JobStore as _, ManualClock, MemoryStore};
+    use steadfast_store::{ClaimRequest, JobDetail, JobStore as _, ManualClock, MemoryStore};
 
     use super::*;
 
@@ -77,7 +77,7 @@ mod tests {
         let store: Arc<dyn Store> = Arc::new(store);
         assert_eq!(end_running_attempts(store.clone()).await.unwrap(), 2);
         let ids = vec![JobId::from_bits(1), JobId::from_bits(2)];
-        let jobs = store.get_jobs(ids).await.unwrap();
+        let jobs = store.get_jobs(ids, JobDetail::Full).await.unwrap();
         let [retried, unknown] = [&jobs[0], &jobs[1]].map(|job| &job.as_ref().unwrap().progress);
         assert_eq!((retried.state, retried.attempt), (JobState::Waiting, 1));
         assert_eq!(unknown.state, JobState::Failed);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use steadfast_core::{
     Actor, AuditRecord, IdempotencyKey, Invalid, JobId, NewJob, Timestamp, limits,
 };
-use steadfast_store::{CommandError, EnqueueError, EnqueueResult};
+use steadfast_store::{CommandError, EnqueueError, EnqueueResult, JobDetail};
 
 use super::{Client, ClientError, CreateResult, first, request::JobRequest};
 use crate::traces::SendSpans;
@@ -176,7 +176,7 @@ impl Client {
         let existing = if existing.is_empty() {
             Vec::new()
         } else {
-            self.store().get_jobs(existing).await?
+            self.store().get_jobs(existing, JobDetail::Full).await?
         };
         let mut existing = existing.into_iter();
         let pairs = jobs.into_iter().zip(results);

@@ -7,7 +7,7 @@ use steadfast_core::{
     QueueExplanation, QueueFacts, StartExplanation, StartFacts, Tenant, Timestamp, WorkerName,
     WorkerSnapshot,
 };
-use steadfast_store::{JobLinks, MinuteStats, PageRequest, StartQuery, StartSnapshot};
+use steadfast_store::{JobDetail, JobLinks, MinuteStats, PageRequest, StartQuery, StartSnapshot};
 
 use super::{Client, ClientError};
 use crate::{
@@ -163,7 +163,10 @@ impl Client {
         let open = links.after.into_iter();
         let open = open.filter(|(_, state)| state.holds_back(on_failure));
         let some = open.take(EXPLAINED_PREREQUISITES_MAX).map(|(id, _)| id);
-        let some = self.store().get_jobs(some.collect()).await?;
+        let some = self
+            .store()
+            .get_jobs(some.collect(), JobDetail::Full)
+            .await?;
         let readings = some.into_iter().flatten().map(|other| JobSnapshot {
             job: other.id,
             label: other.label(now),

@@ -11,7 +11,6 @@ use crate::{
     flow::forecasts::{self, minute_of},
     limits::{
         FORECAST_DESTINATIONS_MAX, FORECAST_JOBS_COUNTED_MAX, FORECAST_QUEUES_MAX, FORECAST_RECORD,
-        MINUTE,
     },
 };
 
@@ -63,8 +62,7 @@ impl Client {
     ) -> Result<Forecasts, ClientError> {
         let minutes = minutes.clamp(1, limits::FORECAST_MINUTES_MAX);
         let now = self.now();
-        let last = u32::try_from(minutes - 1).unwrap_or(u32::MAX);
-        let until = minute_of(now).plus(last * MINUTE);
+        let until = forecasts::end_of(now, minutes);
         let since = now.minus(limits::DAY);
         let list = self.store().lane_minutes(tenant.clone(), since, until);
         let list = list.await?;

@@ -4,7 +4,7 @@
 //! they are now, so that an operation does not wait for them.
 
 use steadfast_core::{Job, JobId, OperationJob, OperationKind, OperationOutcomes, OperationResult};
-use steadfast_store::{OperationJobFilter, OperationRecord, Page, PageRequest};
+use steadfast_store::{JobDetail, OperationJobFilter, OperationRecord, Page, PageRequest};
 
 use super::{Client, ClientError};
 use crate::limits::{OUTCOMES_BATCH_MAX, OUTCOMES_READ_MAX};
@@ -56,7 +56,7 @@ impl Client {
             let mut watched: Vec<&mut OperationJob> =
                 found.items.iter_mut().filter(is_watched).collect();
             let ids = watched.iter().map(|it| it.job).collect();
-            let jobs: Vec<Option<Job>> = self.store().get_listed_jobs(ids).await?;
+            let jobs: Vec<Option<Job>> = self.store().get_jobs(ids, JobDetail::Listed).await?;
             for (row, job) in watched.iter_mut().zip(jobs) {
                 row.outcome = row.outcome_of(job.as_ref());
             }

@@ -1,6 +1,9 @@
 //! How many jobs are coming, from counters of the store.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use steadfast_core::{
     DestinationHealth, DueFacts, DueForecast, Kind, PolicyPatch, Queue, Tally, Tenant, Timestamp,
@@ -15,6 +18,13 @@ use crate::{documents::policy_levels::PolicyLevels, limits::MINUTE};
 pub fn minute_of(time: Timestamp) -> Timestamp {
     let micros = i64::try_from(MINUTE.as_micros()).unwrap_or(i64::MAX);
     Timestamp::from_micros(time.as_micros() - time.as_micros().rem_euclid(micros))
+}
+
+/// The last moment of a forecast of some minutes.
+pub fn end_of(now: Timestamp, minutes: usize) -> Timestamp {
+    let minutes = u32::try_from(minutes).unwrap_or(u32::MAX);
+    let end = minute_of(now).plus(minutes * MINUTE);
+    end.minus(Duration::from_micros(1))
 }
 
 const HOUR_MINUTES: u32 = 60; // not a limit: an hour
@@ -133,10 +143,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_forecast_begins_with_the_minute() {
+    fn a_forecast_is_made_of_whole_minutes() {
         let minute = Timestamp::from_millis(1_767_225_600_000);
         assert_eq!(minute_of(minute), minute);
         assert_eq!(minute_of(minute.plus(MINUTE).minus(MINUTE / 60)), minute);
+        let end = end_of(minute.plus(MINUTE / 2), 2);
+        assert_eq!(minute_of(end), minute.plus(MINUTE));
+        assert_eq!(
+            end.plus(Duration::from_micros(1)),
+            minute.plus(2 * MINUTE),
+            "jobs of the whole last minute are counted"
+        );
         let is_recent = |at| is_within(at, minute, limits::FORECAST_RATE_MINUTES);
         assert!(is_recent(minute.minus(MINUTE)) && !is_recent(minute));
         assert!(!is_recent(minute.minus(11 * MINUTE)));

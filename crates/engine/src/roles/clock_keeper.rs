@@ -299,8 +299,8 @@ mod tests {
 
     use steadfast_core::{AlertRule, Outcome, Payload, PolicyPatch, WorkerName};
     use steadfast_store::{
-        BaseStore as _, ClaimRequest, JobStore as _, ManualClock, MemoryStore, QueryStore as _,
-        ScheduleStore as _,
+        BaseStore as _, ClaimRequest, JobDetail, JobStore as _, ManualClock, MemoryStore,
+        QueryStore as _, ScheduleStore as _,
     };
 
     use super::*;
@@ -352,7 +352,14 @@ mod tests {
             .unwrap();
         keeper.tick().await.unwrap();
 
-        let job = async |id| store.get_jobs(vec![id]).await.unwrap().remove(0).unwrap();
+        let job = async |id| {
+            store
+                .get_jobs(vec![id], JobDetail::Full)
+                .await
+                .unwrap()
+                .remove(0)
+                .unwrap()
+        };
         let before = [job(held_id).await, job(failed_id).await];
         clock.set(right);
         // The clock may be behind now: nothing is changed until it has kept its time for a while.

@@ -185,10 +185,10 @@ impl HealthKeeper {
         let mut counts = HashMap::new();
         for subject in self.due_counts(gates, now) {
             let (destination, tenant) = (subject.destination.clone(), subject.tenant.clone());
-            let count = self
+            let due = self
                 .store
-                .count_due(destination, tenant, WAITING_COUNTED_MAX);
-            counts.insert(subject, count.await?.count);
+                .due_minutes(destination, tenant, now, WAITING_COUNTED_MAX);
+            counts.insert(subject, due.await?.jobs());
         }
         Ok(counts)
     }

@@ -17,8 +17,8 @@ use steadfast_core::{
     OperationRoom, OperationStatus, Tenant, tag_text,
 };
 use steadfast_store::{
-    JobFilter, JobTraces, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-    OperationRecord, OperationStep, PageRequest, Store, StoreError,
+    JobDetail, JobFilter, JobTraces, OperationBatch, OperationChange, OperationFilter,
+    OperationJobFilter, OperationRecord, OperationStep, PageRequest, Store, StoreError,
 };
 use tokio::sync::Notify;
 
@@ -107,20 +107,19 @@ impl OperationRunner {
             OperationRoom::Jobs(most) => most,
         };
         let (id, revision) = (record.id, record.revision);
-        let change = if record.operation.rotation.is_some() {
-            self.store.work_rotation(id, revision).await?
+        let step = if record.operation.rotation.is_some() {
+            OperationStep::Rotate { revision }
         } else {
             let batch = self.next_batch(&record, most).await?;
             let endpoints = self.endpoints.refresh_if_changed().await?;
             let subscriptions = endpoints.subscriptions();
-            let step = OperationStep::Work {
+            OperationStep::Work {
                 revision,
                 batch,
                 subscriptions,
-            };
-            self.store.change_operation(id, step).await?
+            }
         };
-        match change {
+        match self.store.change_operation(id, step).await? {
             OperationChange::Done(record) => {
                 self.log_end(&record);
                 Ok(Duration::ZERO)
@@ -174,7 +173,7 @@ impl OperationRunner {
         ids: &[JobId],
     ) -> Result<JobTraces, StoreError> {
         let now = self.store.now();
-        let jobs = self.store.get_jobs(ids.to_vec()).await?;
+        let jobs = self.store.get_jobs(ids.to_vec(), JobDetail::Full).await?;
         let is_erased =
             |job: &Job| record.filter.matches(job, now) && job.allows(&JobCommand::Erase).is_ok();
         let jobs: Vec<Job> = jobs.into_iter().flatten().filter(is_erased).collect();
@@ -228,7 +227,7 @@ impl OperationRunner {
         let ids: Vec<JobId> = rows.items.iter().map(|row| row.job).collect();
         let jobs = match ids.is_empty() {
             true => Vec::new(),
-            false => self.store.get_jobs(ids).await?,
+            false => self.store.get_jobs(ids, JobDetail::Full).await?,
         };
         let pairs = rows.items.iter().zip(&jobs);
         let known = pairs.filter_map(|(row, job)| Some((row.job, row.outcome_of(job.as_ref())?)));

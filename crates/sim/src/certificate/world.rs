@@ -154,8 +154,8 @@ impl World {
             node.refresh_gates().await.unwrap();
         }
         let destination = Destination::new(DESTINATION).unwrap();
-        let waiting = self.store.count_due(destination, None, u64::MAX).await;
-        self.course.wait(waiting.unwrap().count, now);
+        let waiting = self.store.due_minutes(destination, None, now, u64::MAX);
+        self.course.wait(waiting.await.unwrap().jobs(), now);
     }
 
     async fn claim(&mut self, now: Timestamp) {

@@ -8,8 +8,8 @@ use steadfast_core::{
     after_attempt,
 };
 use steadfast_store::{
-    ClaimRequest, Clock as _, CommitResult, JobFilter, JobStore as _, ManualClock, MemoryStore,
-    QueryStore as _, RenewResult, Renewal,
+    ClaimRequest, Clock as _, CommitResult, JobDetail, JobFilter, JobStore as _, ManualClock,
+    MemoryStore, QueryStore as _, RenewResult, Renewal,
 };
 
 use super::world::{
@@ -150,7 +150,7 @@ impl Replay {
     }
 
     pub fn jobs(&self) -> [ModelJob; JOBS] {
-        let jobs = at_once(self.store.get_jobs(self.ids.to_vec())).unwrap();
+        let jobs = at_once(self.store.get_jobs(self.ids.to_vec(), JobDetail::Full)).unwrap();
         let steps = |time: Timestamp| {
             let steps = time.since(self.start).as_secs() / STEP.as_secs();
             u8::try_from(steps).unwrap()

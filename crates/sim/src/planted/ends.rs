@@ -6,7 +6,7 @@ use steadfast_core::{
     Attempt, AttemptStatus, Claim, ConfirmAnswer, EndReason, Job, JobCommand, JobId, JobState,
     Subscriptions, Transition,
 };
-use steadfast_store::{CommandError, CommitResult, EnqueueError, StoreError};
+use steadfast_store::{CommandError, CommitResult, EnqueueError, JobDetail, StoreError};
 
 use super::{Bug, BuggyStore};
 
@@ -97,7 +97,11 @@ impl BuggyStore {
 
     /// Ends whatever attempt runs now.
     async fn commit_anyway(&self, mut transition: Transition) -> Result<CommitResult, StoreError> {
-        let job = self.inner.get_jobs(vec![transition.job]).await?.remove(0);
+        let job = self
+            .inner
+            .get_jobs(vec![transition.job], JobDetail::Full)
+            .await?
+            .remove(0);
         let Some(job) = job.filter(|job| job.progress.state == JobState::Running) else {
             return Ok(CommitResult::Stale);
         };
@@ -128,7 +132,10 @@ impl BuggyStore {
                 .await;
         }
         let mut answers = Vec::new();
-        for (id, job) in jobs.iter().zip(self.inner.get_jobs(jobs.clone()).await?) {
+        for (id, job) in jobs
+            .iter()
+            .zip(self.inner.get_jobs(jobs.clone(), JobDetail::Full).await?)
+        {
             let running = job.filter(|job| job.progress.state == JobState::Running);
             match running {
                 Some(mut job) => {

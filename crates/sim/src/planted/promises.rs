@@ -7,8 +7,8 @@ use steadfast_core::{
     PrerequisiteState, Subscriptions,
 };
 use steadfast_store::{
-    BatchFilter, CommandError, EnqueueError, EnqueueResult, JobFilter, OperationBatch, PageRequest,
-    ReleasedDependants, StoreError,
+    BatchFilter, CommandError, EnqueueError, EnqueueResult, JobDetail, JobFilter, OperationBatch,
+    PageRequest, ReleasedDependants, StoreError,
 };
 
 use super::{Bug, BuggyStore};
@@ -102,7 +102,7 @@ impl BuggyStore {
         let on_end = batches.items.iter().filter_map(|batch| batch.on_end);
         for job in self
             .inner
-            .get_jobs(on_end.collect())
+            .get_jobs(on_end.collect(), JobDetail::Full)
             .await?
             .into_iter()
             .flatten()

@@ -14,8 +14,8 @@ use steadfast_core::{
     after_attempt,
 };
 use steadfast_store::{
-    Clock as _, CommitResult, JobStore as _, ManualClock, QueryStore as _, SqliteOptions,
-    SqliteStore,
+    Clock as _, CommitResult, JobDetail, JobStore as _, ManualClock, QueryStore as _,
+    SqliteOptions, SqliteStore,
     rusqlite::{Connection, OpenFlags},
 };
 use tempfile::TempDir;
@@ -259,7 +259,7 @@ async fn go_on(store: &SqliteStore, now: Timestamp) -> Result<(), String> {
         .collect();
     let committed = store.commit(transitions).await.map_err(text)?;
     let done = committed.iter().all(|answer| *answer == CommitResult::Done);
-    let jobs = store.get_jobs(ids).await.map_err(text)?;
+    let jobs = store.get_jobs(ids, JobDetail::Full).await.map_err(text)?;
     let ended = |job: &Option<steadfast_core::Job>| {
         job.as_ref()
             .is_some_and(|job| job.progress.state == JobState::Succeeded)

@@ -8,8 +8,8 @@ use std::{
 
 use steadfast_core::{JobId, StepName, Timestamp};
 use steadfast_store::{
-    AttemptOwner, AuditFilter, DocumentKind, DocumentPage, JobFilter, JobPageRequest, LaneStats,
-    PageRequest, ScheduleFilter, Store, StoreError,
+    AttemptOwner, AuditFilter, DocumentKind, DocumentPage, JobDetail, JobFilter, JobPageRequest,
+    LaneStats, PageRequest, ScheduleFilter, Store, StoreError,
 };
 
 const PAGE: usize = 100;
@@ -30,7 +30,7 @@ impl World {
             let listed = store.list_jobs(JobFilter::default(), page).await?;
             // A list comes without payloads.
             let ids = listed.items.iter().map(|job| job.id).collect();
-            for job in store.get_jobs(ids).await?.iter().flatten() {
+            for job in store.get_jobs(ids, JobDetail::Full).await?.iter().flatten() {
                 world.add(&job.id, job);
                 if job.progress.fence.0 > 0 {
                     world.read_attempts(store, job.id).await?;

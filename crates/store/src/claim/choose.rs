@@ -12,8 +12,10 @@ use steadfast_core::{
     Timestamp,
 };
 
-use super::{DueIndex, DueRange, Head, Level, Writers, gates::reopens_at, view::BlockedBy};
-use crate::store::ClaimRequest;
+use super::{
+    DueIndex, DueRange, Head, Level, Writers, gates::reopens_at, request::ClaimRequest,
+    view::BlockedBy,
+};
 
 /// What one claim has taken so far, by those that have an allowance.
 #[derive(Default)]

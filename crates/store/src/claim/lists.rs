@@ -10,8 +10,7 @@ use steadfast_core::{
     ConcurrencyKey, Destination, FlowKey, GateId, GateScope, Kind, Queue, Tenant,
 };
 
-use super::FlowKeyId;
-use crate::store::ClaimRequest;
+use super::{FlowKeyId, request::ClaimRequest};
 
 type Lists<N> = HashMap<N, HashSet<FlowKeyId>>;
 

@@ -10,8 +10,8 @@ use steadfast_core::Timestamp;
 use super::{
     DueIndex,
     choose::{NextRange, Pick, Search, SentJobs},
+    request::ClaimRequest,
 };
-use crate::store::ClaimRequest;
 
 /// What one tenant may start.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use std::{
 
 use steadfast_core::{CallOwner, FlowKey, GateNumber, Kind, Queue, Share, Tenant, Timestamp};
 
-use super::{DueRange, order::TenantOrder};
-use crate::{limits::GATES_WITH_ROOM_EXAMINED_MAX, store::ClaimRequest};
+use super::{DueRange, order::TenantOrder, request::ClaimRequest};
+use crate::limits::GATES_WITH_ROOM_EXAMINED_MAX;
 
 /// Which jobs a caller wants.
 struct ClaimFilter {

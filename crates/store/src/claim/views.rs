@@ -9,13 +9,10 @@ use std::collections::HashMap;
 
 use steadfast_core::{Tenant, Timestamp};
 
-use super::{DueIndex, DueRange, NEVER, view::View};
-use crate::{
-    limits::{
-        DUE_VIEW_RANGES_MAX, DUE_VIEWS_MAX, DUE_VIEWS_PER_TENANT_FREE, VIEW_CREDIT_MAX,
-        VIEW_CREDIT_PER_SECOND, VIEW_PAUSE,
-    },
-    store::ClaimRequest,
+use super::{DueIndex, DueRange, NEVER, request::ClaimRequest, view::View};
+use crate::limits::{
+    DUE_VIEW_RANGES_MAX, DUE_VIEWS_MAX, DUE_VIEWS_PER_TENANT_FREE, VIEW_CREDIT_MAX,
+    VIEW_CREDIT_PER_SECOND, VIEW_PAUSE,
 };
 
 /// Why a caller gets no view.

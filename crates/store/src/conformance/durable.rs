@@ -13,7 +13,7 @@ use super::{
     fixture::{Durable, Fixture, ids_of, json, key, queue, request, secs, step},
     workload::Workload,
 };
-use crate::{DocumentKind, EnqueueResult, JobFilter, Outbox, PageRequest, Store};
+use crate::{DocumentKind, EnqueueResult, JobDetail, JobFilter, Outbox, PageRequest, Store};
 
 pub async fn jobs_history_and_counts_are_there_after_reopening(
     mut f: Fixture,
@@ -69,7 +69,7 @@ pub async fn a_second_store_sees_what_the_first_has_acknowledged(
 ) {
     let second = harness.reopen(f.clock.clone()).await;
     let ids = f.enqueue(f.jobs(3)).await;
-    let found = second.get_jobs(ids.clone()).await.unwrap();
+    let found = second.get_jobs(ids.clone(), JobDetail::Full).await.unwrap();
     assert!(found.iter().all(Option::is_some));
     let claims = second.claim(request(2)).await.unwrap().claims;
     assert_eq!(claims.len(), 2);
@@ -163,7 +163,11 @@ async fn reopen(f: &mut Fixture, harness: &dyn Durable) {
 /// Everything that can be read of these jobs, as text.
 async fn everything(f: &Fixture, ids: &[steadfast_core::JobId]) -> Vec<String> {
     let mut seen = Vec::new();
-    let jobs = f.store.get_jobs(ids.to_vec()).await.unwrap();
+    let jobs = f
+        .store
+        .get_jobs(ids.to_vec(), JobDetail::Full)
+        .await
+        .unwrap();
     let jobs: Vec<Job> = jobs.into_iter().map(Option::unwrap).collect();
     for job in jobs {
         seen.push(format!("{job:?}"));

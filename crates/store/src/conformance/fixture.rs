@@ -21,8 +21,8 @@ use steadfast_core::{
 
 use crate::{
     AttemptOwner, ClaimRequest, Clock, CommitResult, Document, DocumentKind, DocumentPage,
-    DocumentSaveResult, EnqueueResult, JobFilter, ManualClock, Outbox, Page, PageRequest,
-    PruneRequest, Store, StoreError,
+    DocumentSaveResult, EnqueueResult, JobDetail, JobFilter, ManualClock, Outbox, Page,
+    PageRequest, PruneRequest, Store, StoreError,
 };
 
 /// How a driver is made for a test.
@@ -234,7 +234,11 @@ impl Fixture {
     }
 
     pub(super) async fn find(&self, id: JobId) -> Option<Job> {
-        self.store.get_jobs(vec![id]).await.unwrap().remove(0)
+        self.store
+            .get_jobs(vec![id], JobDetail::Full)
+            .await
+            .unwrap()
+            .remove(0)
     }
 
     pub(super) async fn read(&self, id: JobId) -> Job {

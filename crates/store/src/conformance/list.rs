@@ -12,7 +12,7 @@ use super::{
     workload::{CLASSES, KINDS, MESSAGES, QUEUES, TENANTS, Workload},
 };
 use crate::{
-    CommitResult, JobCount, JobFilter, JobPageRequest, PageRequest,
+    CommitResult, JobCount, JobDetail, JobFilter, JobPageRequest, PageRequest,
     limits::{CLAIMS_MAX, JOBS_EXAMINED_MAX},
 };
 
@@ -333,16 +333,28 @@ pub async fn jobs_are_read_as_lists_show_them(f: Fixture) {
     ids.push(f.id());
     let mut listed = found(&f, &JobFilter::default(), 10).await;
     listed.reverse();
-    let read = f.store.get_listed_jobs(ids.clone()).await.unwrap();
+    let read = f
+        .store
+        .get_jobs(ids.clone(), JobDetail::Listed)
+        .await
+        .unwrap();
     let (last, read) = read.split_last().unwrap();
     assert_eq!(*last, None);
     assert!(read.iter().flatten().eq(&listed), "{read:?}");
-    let short = async |bytes| f.store.short_payloads(ids.clone(), bytes).await.unwrap();
+    let short = async |bytes_max| {
+        let detail = JobDetail::ShortPayload { bytes_max };
+        let jobs = f.store.get_jobs(ids.clone(), detail).await.unwrap();
+        let payloads = jobs.into_iter().map(|job| job.map(|job| job.payload));
+        payloads.collect::<Vec<_>>()
+    };
+    let (http, none) = (Some(listed[0].payload.clone()), Some(Payload::default()));
     let own = Some(json(r#"{"n":1}"#));
-    assert_eq!(short(7).await, [None, None, own.clone(), None]);
-    assert_eq!(short(6).await, [None, None, None, None]);
+    let expected = [http.clone(), none.clone(), own.clone(), None];
+    assert_eq!(short(7).await, expected);
+    let expected = [http.clone(), none.clone(), none, None];
+    assert_eq!(short(6).await, expected);
     let long = Some(json(&format!(r#""{body}""#)));
-    assert_eq!(short(100_002).await, [None, long, own, None]);
+    assert_eq!(short(100_002).await, [http, long, own, None]);
 }
 
 /// However many jobs others have, a page is as long as it was asked to be.

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::fixture::{Fixture, failure, held, json, key, request, secs, step, success, tenant};
 use crate::{
-    CommitResult, EnqueueResult, FireResult, JobFilter, OperationBatch, OperationChange,
+    CommitResult, EnqueueResult, FireResult, JobDetail, JobFilter, OperationBatch, OperationChange,
     OperationRecord, OperationStep, SaveStepResult, ScheduleSaveResult,
     limits::SCHEDULES_PER_TENANT_MAX,
 };
@@ -138,7 +138,7 @@ pub async fn a_cancelled_job_was_claimed_or_never_will_be(f: Fixture) {
     }
     let claimed = callers.join_all().await;
     let claimed: BTreeSet<JobId> = claimed.into_iter().flatten().collect();
-    for job in f.store.get_jobs(ids).await.unwrap() {
+    for job in f.store.get_jobs(ids, JobDetail::Full).await.unwrap() {
         let job = job.unwrap();
         let seen = (
             job.progress.state,
@@ -291,7 +291,7 @@ pub async fn edits_of_different_fields_of_a_policy_are_both_kept(f: Fixture) {
         });
     }
     callers.join_all().await;
-    for job in f.store.get_jobs(ids).await.unwrap() {
+    for job in f.store.get_jobs(ids, JobDetail::Full).await.unwrap() {
         let policy = &job.unwrap().policy;
         assert_eq!(policy.max_retries(), 77);
         assert_eq!(policy.base_delay(), secs(99));

@@ -11,7 +11,7 @@ use steadfast_core::{
 use super::fixture::{Fixture, json, step};
 use crate::{
     AttemptOwner, Document, DocumentKind, JobFilter, NewLogLines, OperationChange, OperationRecord,
-    Outbox,
+    OperationStep, Outbox,
 };
 
 fn webhook(word: &str) -> Webhook {
@@ -128,7 +128,9 @@ impl Fixture {
 
     /// Works on one part of a rotation.
     pub async fn work_rotation(&self, record: &OperationRecord) -> OperationRecord {
-        let work = self.store.work_rotation(record.id, record.revision);
+        let revision = record.revision;
+        let step = OperationStep::Rotate { revision };
+        let work = self.store.change_operation(record.id, step);
         match work.await.unwrap() {
             OperationChange::Done(record) => *record,
             other => panic!("{other:?}"),

@@ -350,7 +350,7 @@ pub async fn jobs_of_a_destination_are_counted_by_the_minute(f: Fixture) {
     };
     let (ours, theirs) = ("https://a.example.com", "https://b.example.com");
     f.ended(to(ours, 0), failure("again")).await;
-    let jobs = [0, 61, 62, 3600, 7300].map(|seconds| to(ours, seconds));
+    let jobs = [0, 61, 62, 3600, 7201].map(|seconds| to(ours, seconds));
     f.enqueue(jobs.into_iter().chain([to(theirs, 61)]).collect())
         .await;
     let count = async |owner: Option<&str>, most| {

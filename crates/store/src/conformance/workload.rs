@@ -11,7 +11,7 @@ use steadfast_core::{
 use super::fixture::{
     Fixture, failure_of, json, kind, priority, queue, request, secs, success, tenant,
 };
-use crate::CommitResult;
+use crate::{CommitResult, JobDetail};
 
 pub(super) const TENANTS: [&str; 2] = ["acme", "default"];
 pub(super) const QUEUES: [&str; 3] = ["a", "b", "c"];
@@ -56,7 +56,12 @@ impl<'a> Workload<'a> {
 
     /// All jobs as they are, newest id first.
     pub(super) async fn jobs(&self) -> Vec<Job> {
-        let jobs = self.f.store.get_jobs(self.ids.clone()).await.unwrap();
+        let jobs = self
+            .f
+            .store
+            .get_jobs(self.ids.clone(), JobDetail::Full)
+            .await
+            .unwrap();
         let mut jobs: Vec<Job> = jobs.into_iter().map(Option::unwrap).collect();
         jobs.sort_by_key(|job| std::cmp::Reverse(job.id));
         jobs

@@ -13,6 +13,8 @@ use steadfast_core::{
     WaitingRequest,
 };
 
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use crate::drivers::sql::session::SqlSession;
 use crate::{
     damage::DamageLog,
     drivers::driver_error::DriverError,
@@ -37,6 +39,12 @@ pub(crate) trait Reads: DependencyReads + FailureReads + LogReads {
 
     /// Where rows that cannot be read are reported.
     fn damage(&self) -> &DamageLog;
+
+    /// The connection, if this store runs statements.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    fn sql(&mut self) -> Option<&mut dyn SqlSession> {
+        None
+    }
 
     async fn record(
         &mut self,

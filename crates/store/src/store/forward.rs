@@ -24,7 +24,7 @@ use super::{
     BatchRecord, ClaimLog, ClaimRequest, ClaimResult, CounterDifference, DependencyStore, Document,
     DocumentKind, DocumentPage, DocumentSaveResult, DocumentStore, DocumentVersions, DueMinutes,
     DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FailureStore, FireRequest,
-    FireResult, GateSettings, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore,
+    FireResult, GateSettings, JobCount, JobDetail, JobFilter, JobLinks, JobPageRequest, JobStore,
     LaneMinutesList, LaneStats, LogStore, MinuteStats, NewLogLines, OperationChange,
     OperationFilter, OperationJobFilter, OperationRecord, OperationStep, OperationStore, Outbox,
     Page, PageRequest, PruneRequest, QueryStore, ReleasedDependants, RenewResult, Renewal,
@@ -57,9 +57,7 @@ macro_rules! for_each_verb {
                 check_writable() -> Result<(), StoreError>;
             }
             QueryStore {
-                get_jobs(ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;
-                get_listed_jobs(ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;
-                short_payloads(ids: Vec<JobId>, bytes_max: usize) -> Result<Vec<Option<Payload>>, StoreError>;
+                get_jobs(ids: Vec<JobId>, detail: JobDetail) -> Result<Vec<Option<Job>>, StoreError>;
                 list_jobs(filter: JobFilter, page: JobPageRequest) -> Result<Page<Job, JobId>, StoreError>;
                 count_jobs(filter: JobFilter, most: u64) -> Result<JobCount, StoreError>;
                 list_attempts(of: AttemptOwner, page: PageRequest<AttemptCursor>) -> Result<Page<Attempt, AttemptCursor>, StoreError>;
@@ -69,7 +67,6 @@ macro_rules! for_each_verb {
                 lane_minutes(tenant: Option<Tenant>, since: Timestamp, until: Timestamp) -> Result<LaneMinutesList, StoreError>;
                 list_damaged() -> Result<DamagedRows, StoreError>;
                 explain_start(of: StartQuery) -> Result<Option<StartSnapshot>, StoreError>;
-                count_due(destination: Destination, tenant: Option<Tenant>, most: u64) -> Result<JobCount, StoreError>;
                 due_minutes(destination: Destination, tenant: Option<Tenant>, until: Timestamp, most: u64) -> Result<DueMinutes, StoreError>;
                 gate_states(of: Vec<GateId>) -> Result<Vec<GateState>, StoreError>;
                 waiting_destinations(tenant: Tenant, among: Vec<Destination>) -> Result<Vec<Destination>, StoreError>;
@@ -104,7 +101,6 @@ macro_rules! for_each_verb {
                 list_operations(filter: OperationFilter, page: PageRequest<OperationId>) -> Result<Page<OperationRecord, OperationId>, StoreError>;
                 change_operation(id: OperationId, step: OperationStep) -> Result<OperationChange, StoreError>;
                 new_rotation() -> Result<Option<KeyRotation>, StoreError>;
-                work_rotation(id: OperationId, revision: u64) -> Result<OperationChange, StoreError>;
                 list_operation_jobs(id: OperationId, filter: OperationJobFilter, page: PageRequest<JobId>) -> Result<Page<OperationJob, JobId>, StoreError>;
                 list_audit(filter: AuditFilter, page: PageRequest<AuditId>) -> Result<Page<AuditRecord, AuditId>, StoreError>;
             }

@@ -65,6 +65,13 @@ pub struct DueMinutes {
     pub at_least: bool,
 }
 
+impl DueMinutes {
+    /// Jobs of all minutes.
+    pub fn jobs(&self) -> u64 {
+        self.minutes.iter().map(|minute| minute.jobs).sum()
+    }
+}
+
 /// Adds counts up by the minute, of which those before the present one are in the present one.
 pub(crate) struct WaitingSum {
     present: i64,

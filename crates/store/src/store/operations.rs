@@ -46,7 +46,7 @@ pub trait OperationStore: BaseStore {
     ) -> Result<Page<OperationRecord, OperationId>, StoreError>;
 
     /// Advances an operation by one step, with everything that follows from it in the same
-    /// transaction.
+    /// transaction; only [`OperationStep::Rotate`] writes in several.
     async fn change_operation(
         &self,
         id: OperationId,
@@ -56,17 +56,6 @@ pub trait OperationStore: BaseStore {
     /// A rotation of the encryption key that has not begun: to the newest key of this process, from
     /// the others that the store knows. `None` if this process has no key.
     async fn new_rotation(&self) -> Result<Option<KeyRotation>, StoreError>;
-
-    /// Encrypts the next part of a rotation, and then counts it. Nothing is counted if the revision
-    /// is not the stored one, or if the newest key of this process is not that of the rotation: both
-    /// are [`OperationChange::Outdated`]. What was written but not counted is found again, so that a
-    /// process that dies between the two loses nothing. The last part stores an audit record, after
-    /// the keys that no value needs are forgotten.
-    async fn work_rotation(
-        &self,
-        id: OperationId,
-        revision: u64,
-    ) -> Result<OperationChange, StoreError>;
 
     /// Jobs of an operation, newest id first.
     async fn list_operation_jobs(
@@ -188,6 +177,15 @@ pub enum OperationStep {
     },
     /// Stores how the next attempts of some jobs ended, and counts those that were not known yet.
     Outcomes(Vec<(JobId, OperationOutcome)>),
+    /// Encrypts the next part of a rotation, and then counts it. Nothing is counted if the revision is
+    /// not the stored one, or if the newest key of this process is not that of the rotation: both are
+    /// [`OperationChange::Outdated`]. What was written but not counted is found again, so that a
+    /// process that dies between the two loses nothing. The last part stores an audit record, after
+    /// the keys that no value needs are forgotten.
+    Rotate {
+        /// The revision that the part was made from.
+        revision: u64,
+    },
 }
 
 impl From<OperationEvent> for OperationStep {

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, Fence, GateId, GateState, Job, JobId, Kind, Payload, Queue, ScheduleId,
-    Tally, Tenant, Timestamp,
+    Attempt, Destination, Fence, GateId, GateState, Job, JobId, Kind, Queue, ScheduleId, Tally,
+    Tenant, Timestamp,
 };
 
 use super::{
@@ -14,20 +14,14 @@ use crate::{damage::DamagedRows, error::StoreError, lane::Lane};
 /// The verbs that only look.
 #[async_trait]
 pub trait QueryStore: BaseStore {
-    /// The jobs of these ids, in their order. One that cannot be read is an error with its
-    /// [`damaged_row`](StoreError::damaged_row) if it alone is asked for, and `None` among others.
-    async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;
-
-    /// The same as [`list_jobs`](Self::list_jobs) shows them. One that cannot be read is `None`.
-    async fn get_listed_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;
-
-    /// The payloads of these jobs that have at most so many bytes, in the order asked; `None` for the
-    /// others, which are not read.
-    async fn short_payloads(
+    /// The jobs of these ids, in their order. One that cannot be read is `None`; if it is the only one
+    /// that is asked for, and the whole of it, it is an error with its
+    /// [`damaged_row`](StoreError::damaged_row).
+    async fn get_jobs(
         &self,
         ids: Vec<JobId>,
-        bytes_max: usize,
-    ) -> Result<Vec<Option<Payload>>, StoreError>;
+        detail: JobDetail,
+    ) -> Result<Vec<Option<Job>>, StoreError>;
 
     /// Jobs that match, newest id first. Walking the cursors meets each match once.
     ///
@@ -101,20 +95,11 @@ pub trait QueryStore: BaseStore {
     /// [`limits::JOBS_AHEAD_MAX`](crate::limits::JOBS_AHEAD_MAX) are counted.
     async fn explain_start(&self, of: StartQuery) -> Result<Option<StartSnapshot>, StoreError>;
 
-    /// How many jobs for a destination wait and are due, of one tenant or of all, whatever keeps them
-    /// from starting; counts no further than `most`, and looks at no more than
+    /// Jobs for a destination that wait for a time up to `until`, of one tenant or of all, whatever
+    /// keeps them from starting, by the minute of their time. Counts no further than `most`, and
+    /// examines no more than
     /// [`limits::DESTINATION_RANGES_MAX`](crate::limits::DESTINATION_RANGES_MAX) places where such
     /// jobs wait. The answer says whether it stopped early.
-    async fn count_due(
-        &self,
-        destination: Destination,
-        tenant: Option<Tenant>,
-        most: u64,
-    ) -> Result<JobCount, StoreError>;
-
-    /// Jobs for a destination that wait, of one tenant or of all, by the minute of their time up to
-    /// that of `until`. Counts no further than `most`, in about as many places as
-    /// [`QueryStore::count_due`]; the answer says whether it stopped early.
     async fn due_minutes(
         &self,
         destination: Destination,
@@ -138,6 +123,20 @@ pub trait QueryStore: BaseStore {
 
     /// Metrics for operators.
     async fn metrics(&self) -> Result<StoreMetrics, StoreError>;
+}
+
+/// How much of a job is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobDetail {
+    /// The whole job.
+    Full,
+    /// The job as [`list_jobs`](QueryStore::list_jobs) shows it.
+    Listed,
+    /// The same, but with its payload if that is short.
+    ShortPayload {
+        /// Longer payloads are not read.
+        bytes_max: usize,
+    },
 }
 
 /// Metrics of a store, for operators. What a store does not have is `None`.

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use async_trait::async_trait;
 use steadfast_core::{EncryptedPart, KeyRotation};
 
 use super::{
@@ -13,6 +14,7 @@ use super::{
     stored_value::{self, StoredValue},
 };
 use crate::{
+    drivers::KeyRotator,
     error::StoreError,
     limits::{REENCRYPTED_PAGES_MAX, REENCRYPTED_ROWS},
 };
@@ -20,61 +22,56 @@ use crate::{
 /// Where a walk continues: a table, and the last row of it that was read.
 type WalkPosition = (String, Option<Vec<StoredValue>>);
 
-/// A rotation that has not begun; `None` if this process has no key.
-pub(crate) async fn new_rotation(
-    store: &dyn TableStore,
-) -> Result<Option<KeyRotation>, StoreError> {
-    let keys = store.encryption_keys().await?;
-    Ok(keys.newest.map(|key| KeyRotation::new(key, keys.older)))
-}
-
-/// Encrypts the next part of a rotation: pages up to the first that had something to encrypt. `None`
-/// if the newest key of this process is another one.
-pub(crate) async fn encrypt_part(
-    store: &dyn TableStore,
-    rotation: &KeyRotation,
-) -> Result<Option<EncryptedPart>, StoreError> {
-    if store.encryption_keys().await?.newest.as_ref() != Some(&rotation.key) {
-        return Ok(None);
+#[async_trait]
+impl<S: TableStore> KeyRotator for S {
+    async fn new_rotation(&self) -> Result<Option<KeyRotation>, StoreError> {
+        let keys = self.encryption_keys().await?;
+        Ok(keys.newest.map(|key| KeyRotation::new(key, keys.older)))
     }
-    let mut part = EncryptedPart {
-        from: rotation.position.clone(),
-        ..EncryptedPart::default()
-    };
-    let tables = store.encrypted_tables();
-    let (mut table, mut after) = position(&tables, rotation.position.as_deref());
-    for _ in 0..REENCRYPTED_PAGES_MAX {
-        let Some(title) = tables.get(table) else {
-            return Ok(Some(part));
-        };
-        let page = store.reseal_table(title, after.take(), REENCRYPTED_ROWS);
-        let mut page = page.await?;
-        part.read += page.count as u64;
-        part.found += page.rows.len() as u64;
-        part.unreadable += page.unreadable as u64;
-        part.needed_keys.append(&mut page.keys_left);
-        after = page.next.take();
-        table += usize::from(after.is_none());
-        if !page.rows.is_empty() {
-            part.written += store.write_resealed(page).await? as u64;
-            break;
+
+    /// Encrypts pages up to the first that had something to encrypt.
+    async fn encrypt_part(
+        &self,
+        rotation: &KeyRotation,
+    ) -> Result<Option<EncryptedPart>, StoreError> {
+        if self.encryption_keys().await?.newest.as_ref() != Some(&rotation.key) {
+            return Ok(None);
         }
+        let mut part = EncryptedPart {
+            from: rotation.position.clone(),
+            ..EncryptedPart::default()
+        };
+        let tables = self.encrypted_tables();
+        let (mut table, mut after) = position(&tables, rotation.position.as_deref());
+        for _ in 0..REENCRYPTED_PAGES_MAX {
+            let Some(title) = tables.get(table) else {
+                return Ok(Some(part));
+            };
+            let page = self.reseal_table(title, after.take(), REENCRYPTED_ROWS);
+            let mut page = page.await?;
+            part.read += page.count as u64;
+            part.found += page.rows.len() as u64;
+            part.unreadable += page.unreadable as u64;
+            part.needed_keys.append(&mut page.keys_left);
+            after = page.next.take();
+            table += usize::from(after.is_none());
+            if !page.rows.is_empty() {
+                part.written += self.write_resealed(page).await? as u64;
+                break;
+            }
+        }
+        if let Some(title) = tables.get(table) {
+            let next: WalkPosition = ((*title).to_owned(), after.as_ref().map(stored_value::save));
+            let next = serde_json::to_string(&next);
+            part.next = Some(next.map_err(|error| StoreError::broken("change_operation", error))?);
+        }
+        Ok(Some(part))
     }
-    if let Some(title) = tables.get(table) {
-        let next: WalkPosition = ((*title).to_owned(), after.as_ref().map(stored_value::save));
-        let next = serde_json::to_string(&next);
-        part.next = Some(next.map_err(|error| StoreError::broken("work_rotation", error))?);
-    }
-    Ok(Some(part))
-}
 
-/// Forgets the older keys of a rotation that no value needs.
-pub(crate) async fn forget_unused_keys(
-    store: &dyn TableStore,
-    rotation: &KeyRotation,
-) -> Result<(), StoreError> {
-    let unused: BTreeSet<String> = rotation.unused_keys().map(str::to_owned).collect();
-    store.forget_keys(unused).await
+    async fn forget_unused_keys(&self, rotation: &KeyRotation) -> Result<(), StoreError> {
+        let unused: BTreeSet<String> = rotation.unused_keys().map(str::to_owned).collect();
+        self.forget_keys(unused).await
+    }
 }
 
 /// The number of a table, and a row of it. A walk whose position says nothing begins again.

@@ -38,6 +38,8 @@ use crate::{
 };
 use stored::{find, read, save, tenant_of};
 
+const CHANGE: &str = "change_operation";
+
 #[async_trait]
 impl<D: Driver> OperationStore for D {
     async fn create_operation(
@@ -74,27 +76,40 @@ impl<D: Driver> OperationStore for D {
         id: OperationId,
         step: OperationStep,
     ) -> Result<OperationChange, StoreError> {
-        let rows = match &step {
-            OperationStep::Event(..) => 2,
-            OperationStep::Work { batch, .. } => 2 * batch.jobs.len(),
-            OperationStep::Outcomes(outcomes) => outcomes.len(),
-        };
-        self.transact("change_operation", rows, (id, step), |tx, (id, step)| {
-            Box::pin(advance(tx, *id, step))
-        })
-        .await
+        match step {
+            OperationStep::Event(event, audit) => {
+                self.transact(CHANGE, 2, (id, event, audit), |tx, it| {
+                    Box::pin(change_with_audit(tx, it.0, &it.1, it.2.as_ref()))
+                })
+                .await
+            }
+            OperationStep::Work {
+                revision,
+                batch,
+                subscriptions,
+            } => {
+                let rows = 2 * batch.jobs.len();
+                let arguments = (id, revision, batch, subscriptions);
+                self.transact(CHANGE, rows, arguments, |tx, it| {
+                    Box::pin(work(tx, it.0, it.1, &it.2, &it.3))
+                })
+                .await
+            }
+            OperationStep::Outcomes(outcomes) => {
+                self.transact(CHANGE, outcomes.len(), (id, outcomes), |tx, it| {
+                    Box::pin(save_outcomes(tx, it.0, &it.1))
+                })
+                .await
+            }
+            OperationStep::Rotate { revision } => rotation::work(self, id, revision).await,
+        }
     }
 
     async fn new_rotation(&self) -> Result<Option<KeyRotation>, StoreError> {
-        Driver::new_rotation(self).await
-    }
-
-    async fn work_rotation(
-        &self,
-        id: OperationId,
-        revision: u64,
-    ) -> Result<OperationChange, StoreError> {
-        rotation::work(self, id, revision).await
+        match self.key_rotator() {
+            Some(rotator) => rotator.new_rotation().await,
+            None => Ok(None),
+        }
     }
 
     async fn list_operation_jobs(
@@ -154,25 +169,16 @@ async fn create(
     Ok(true)
 }
 
-async fn advance(
+async fn change_with_audit(
     tx: &mut dyn Transaction,
     id: OperationId,
-    step: &OperationStep,
+    event: &OperationEvent,
+    audit: Option<&AuditRecord>,
 ) -> Result<OperationChange, DriverError> {
-    match step {
-        OperationStep::Event(event, audit) => {
-            let changed = change(tx, id, event.clone()).await?;
-            let is_done = matches!(changed, OperationChange::Done(_));
-            save_audit(tx, audit.as_ref().filter(|_| is_done)).await?;
-            Ok(changed)
-        }
-        OperationStep::Work {
-            revision,
-            batch,
-            subscriptions,
-        } => work(tx, id, *revision, batch, subscriptions).await,
-        OperationStep::Outcomes(outcomes) => save_outcomes(tx, id, outcomes).await,
-    }
+    let changed = change(tx, id, event.clone()).await?;
+    let is_done = matches!(changed, OperationChange::Done(_));
+    save_audit(tx, audit.filter(|_| is_done)).await?;
+    Ok(changed)
 }
 
 async fn save_jobs(

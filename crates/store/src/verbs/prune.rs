@@ -1,4 +1,4 @@
-//! Deleting records whose retention is over.
+//! Deleting what is no longer kept.
 
 use steadfast_core::Timestamp;
 
@@ -6,53 +6,36 @@ use super::{batches, operations};
 use crate::{
     drivers::{Driver, Verb},
     error::StoreError,
+    store::PruneRequest,
 };
 
-const OPERATION: &str = "prune";
-
-/// Operations that ended before a time.
-pub(crate) async fn operations<D: Driver>(
+pub(crate) async fn prune<D: Driver>(
     store: &D,
-    ended_before: Timestamp,
-    limit: usize,
+    request: PruneRequest,
 ) -> Result<usize, StoreError> {
-    delete(store, ended_before, limit, |tx, it| {
-        Box::pin(operations::prune(tx, it.0, it.1))
-    })
-    .await
-}
-
-/// Batches that ended before a time.
-pub(crate) async fn batches<D: Driver>(
-    store: &D,
-    ended_before: Timestamp,
-    limit: usize,
-) -> Result<usize, StoreError> {
-    delete(store, ended_before, limit, |tx, it| {
-        Box::pin(batches::prune(tx, it.0, it.1))
-    })
-    .await
-}
-
-/// Audit records from before a time.
-pub(crate) async fn audit<D: Driver>(
-    store: &D,
-    before: Timestamp,
-    limit: usize,
-) -> Result<usize, StoreError> {
-    delete(store, before, limit, |tx, it| {
-        Box::pin(tx.delete_audit(it.0, it.1))
-    })
-    .await
-}
-
-async fn delete<D: Driver>(
-    store: &D,
-    before: Timestamp,
-    limit: usize,
-    verb: Verb<(Timestamp, usize), usize>,
-) -> Result<usize, StoreError> {
+    let (before, limit, delete): (_, _, Verb<(Timestamp, usize), usize>) = match request {
+        PruneRequest::Jobs {
+            ended_before,
+            limit,
+        } => return store.prune_jobs(ended_before, limit).await,
+        PruneRequest::Names { keep } => return store.prune_names(keep).await,
+        PruneRequest::Operations {
+            ended_before,
+            limit,
+        } => (ended_before, limit, |tx, it| {
+            Box::pin(operations::prune(tx, it.0, it.1))
+        }),
+        PruneRequest::Batches {
+            ended_before,
+            limit,
+        } => (ended_before, limit, |tx, it| {
+            Box::pin(batches::prune(tx, it.0, it.1))
+        }),
+        PruneRequest::Audit { before, limit } => (before, limit, |tx, it| {
+            Box::pin(tx.delete_audit(it.0, it.1))
+        }),
+    };
     store
-        .transact(OPERATION, limit, (before, limit), verb)
+        .transact("prune", limit, (before, limit), delete)
         .await
 }

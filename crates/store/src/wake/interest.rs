@@ -8,12 +8,12 @@ use std::{collections::HashSet, sync::Arc};
 use steadfast_core::FlowKey;
 use steadfast_core::{Kind, Queue, Tenant, Timestamp};
 
+use crate::{claim::ClaimRequest, lane::Lane, limits::WAKE_LANES_MAX};
 #[cfg(feature = "postgres")]
 use crate::{
     claim::{DueRange, FlowKeyId},
     limits::RANGE_HINTS_MAX,
 };
-use crate::{lane::Lane, limits::WAKE_LANES_MAX, store::ClaimRequest};
 
 /// What a caller waits for. Callers with equal ones stand in for each other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

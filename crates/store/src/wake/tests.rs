@@ -6,7 +6,7 @@ use std::{
 use steadfast_core::{Kind, Queue, Tenant, Timestamp, WorkerName};
 
 use super::{WakeInterest, WakeReasons, Waker, Wakeups};
-use crate::{lane::Lane, store::ClaimRequest};
+use crate::{claim::ClaimRequest, lane::Lane};
 
 const NOW: Timestamp = Timestamp::from_millis(1_000);
 

@@ -6,7 +6,7 @@ use steadfast_core::{
     BatchId, Claim, Dependencies, JobId, NewBatch, NewJob, NewJobExtras, OnFailure, Tenant,
 };
 use steadfast_store::{
-    BaseStore as _, BatchCreateResult, BatchFilter, DependencyStore as _, JobStore as _,
+    BaseStore as _, BatchCreateResult, BatchFilter, DependencyStore as _, JobDetail, JobStore as _,
     PageRequest, PostgresStore, QueryStore as _, WakeInterest, limits::EVENT_COMMIT_MARGIN,
 };
 
@@ -86,7 +86,7 @@ async fn linked(store: &PostgresStore) -> (Claim, JobId) {
 }
 
 async fn is_blocked(store: &PostgresStore, job: JobId) -> bool {
-    let jobs = store.get_jobs(vec![job]).await.unwrap();
+    let jobs = store.get_jobs(vec![job], JobDetail::Full).await.unwrap();
     jobs[0].as_ref().unwrap().is_blocked()
 }
 
@@ -96,7 +96,7 @@ async fn succeeded(store: &PostgresStore, batch: BatchId) -> u64 {
 }
 
 async fn is_made(store: &PostgresStore, job: JobId) -> bool {
-    store.get_jobs(vec![job]).await.unwrap()[0].is_some()
+    store.get_jobs(vec![job], JobDetail::Full).await.unwrap()[0].is_some()
 }
 
 #[tokio::test]

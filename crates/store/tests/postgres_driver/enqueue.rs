@@ -7,8 +7,8 @@ use steadfast_core::{
     RetryPolicy, Timestamp,
 };
 use steadfast_store::{
-    BaseStore as _, EnqueueError, EnqueueResult, JobFilter, JobPageRequest, JobStore as _,
-    MoveSide, PostgresStore, QueryStore as _, TableStore as _, Wakeups,
+    BaseStore as _, EnqueueError, EnqueueResult, JobDetail, JobFilter, JobPageRequest,
+    JobStore as _, MoveSide, PostgresStore, QueryStore as _, TableStore as _, Wakeups,
     testing::Server,
     tokio_postgres::{self, Client, NoTls, error::SqlState},
 };
@@ -80,7 +80,13 @@ async fn jobs_of_a_transaction_that_is_rolled_back_never_were() {
     assert!(matches!(stored[..], [EnqueueResult::Created(id, _)] if id == keyed.id));
     transaction.rollback().await.unwrap();
 
-    assert_eq!(store.get_jobs(vec![keyed.id]).await.unwrap(), [None]);
+    assert_eq!(
+        store
+            .get_jobs(vec![keyed.id], JobDetail::Full)
+            .await
+            .unwrap(),
+        [None]
+    );
     assert_eq!(
         store
             .count_jobs(JobFilter::default(), 10)
@@ -159,10 +165,18 @@ async fn sql_stores_a_job_with_the_defaults_of_the_library() {
     let sql = database.sql(r#"SELECT steadfast.enqueue('mail', '{"to": "me"}')"#);
     let text: String = transaction.query_one(&*sql, &[]).await.unwrap().get(0);
     let id: JobId = text.parse().unwrap();
-    assert_eq!(store.get_jobs(vec![id]).await.unwrap(), [None]);
+    assert_eq!(
+        store.get_jobs(vec![id], JobDetail::Full).await.unwrap(),
+        [None]
+    );
     transaction.commit().await.unwrap();
 
-    let found = store.get_jobs(vec![id]).await.unwrap().remove(0).unwrap();
+    let found = store
+        .get_jobs(vec![id], JobDetail::Full)
+        .await
+        .unwrap()
+        .remove(0)
+        .unwrap();
     let mut expected = job(&store);
     expected.id = id;
     expected.payload = steadfast_core::Payload::from_json(r#"{"to": "me"}"#).unwrap();
@@ -195,7 +209,10 @@ async fn sql_says_everything_a_job_can_be_asked() {
     );
     let client = database.client().await;
     let text: String = client.query_one(&*sql, &[]).await.unwrap().get(0);
-    let found = store.get_jobs(vec![text.parse().unwrap()]).await.unwrap();
+    let found = store
+        .get_jobs(vec![text.parse().unwrap()], JobDetail::Full)
+        .await
+        .unwrap();
     let job = found.into_iter().flatten().next().unwrap();
     let names = (job.tenant.as_str(), job.queue.as_str(), job.kind.as_str());
     assert_eq!(names, ("acme", "slow", "report"));
@@ -256,7 +273,10 @@ async fn sql_and_the_library_find_the_same_numbers() {
             .sql("SELECT steadfast.enqueue('mail', destination => $1, concurrency_key => $2)");
         let row = client.query_one(&*sql, &[&destination, &key]).await;
         let from_sql: JobId = row.unwrap().get::<_, String>(0).parse().unwrap();
-        let mut found = store.get_jobs(vec![id, from_sql]).await.unwrap();
+        let mut found = store
+            .get_jobs(vec![id, from_sql], JobDetail::Full)
+            .await
+            .unwrap();
         let [ours, theirs] = [found.remove(0).unwrap(), found.remove(0).unwrap()];
         assert_eq!(
             (&ours.destination, &ours.concurrency_key),

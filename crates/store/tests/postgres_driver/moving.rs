@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use steadfast_core::Payload;
 use steadfast_store::{
-    Document, DocumentKind, DocumentStore as _, JobStore as _, MoveError, Outbox, PostgresStore,
-    QueryStore as _, StoreMove, TableStore, release_moved, tokio_postgres::error::SqlState,
+    Document, DocumentKind, DocumentStore as _, JobDetail, JobStore as _, MoveError, Outbox,
+    PostgresStore, QueryStore as _, StoreMove, TableStore, release_moved,
+    tokio_postgres::error::SqlState,
 };
 
 use crate::common::{TestDatabase, jobs, request, success};
@@ -104,7 +105,7 @@ async fn a_node_that_was_away_while_a_move_began_changes_nothing_any_more() {
     assert!(
         two.open()
             .await
-            .get_jobs(ids)
+            .get_jobs(ids, JobDetail::Full)
             .await
             .unwrap()
             .iter()

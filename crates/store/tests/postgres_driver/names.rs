@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{JobCommand, JobId, NewJob, PolicyPatch, Preset, Queue, limits::DAY};
 use steadfast_store::{
-    BaseStore as _, JobStore as _, ManualClock, PostgresStore, PruneRequest, QueryStore as _,
+    BaseStore as _, JobDetail, JobStore as _, ManualClock, PostgresStore, PruneRequest,
+    QueryStore as _,
 };
 
 use crate::common::{TestDatabase, job};
@@ -65,7 +66,12 @@ async fn a_node_stores_a_name_again_that_another_node_deleted() {
     let (id, policy) = (again.id, again.policy.clone());
     other.enqueue(vec![again], None).await.unwrap();
     for store in [&store, &other] {
-        let found = store.get_jobs(vec![id]).await.unwrap().remove(0).unwrap();
+        let found = store
+            .get_jobs(vec![id], JobDetail::Full)
+            .await
+            .unwrap()
+            .remove(0)
+            .unwrap();
         assert_eq!((found.queue.as_str(), &found.policy), ("q2", &policy));
     }
 }
@@ -90,7 +96,7 @@ async fn a_users_transaction_keeps_its_names() {
     assert_eq!(prune_names(&store).await, 0);
     let left = (vec!["q1".to_owned()], vec![1]);
     assert_eq!(numbered(&database).await, left);
-    assert!(store.get_jobs(vec![id]).await.unwrap()[0].is_some());
+    assert!(store.get_jobs(vec![id], JobDetail::Full).await.unwrap()[0].is_some());
 }
 
 #[tokio::test]
@@ -139,7 +145,7 @@ async fn the_new_lanes_of_a_batch_are_stored_in_one_transaction() {
     let row = client.query_one(&database.sql(sql), &[]).await.unwrap();
     assert_eq!((row.get(0), row.get(1)), (i64::from(LANES), 1_i64));
     let ids = queues.iter().map(|(id, _)| *id).collect();
-    let found = store.get_jobs(ids).await.unwrap();
+    let found = store.get_jobs(ids, JobDetail::Full).await.unwrap();
     for ((_, queue), job) in queues.iter().zip(found) {
         assert_eq!(job.unwrap().queue, *queue);
     }

@@ -152,10 +152,7 @@ const PLANS: &[((&str, &str), &[&str])] = &[
         sql!("queries/lane_minutes", "ended_by_minute"),
         &["minute_pkey on minute"],
     ),
-    (
-        sql!("queries/lane_minutes", "due_by_minute"),
-        &["job_due on job"],
-    ),
+    (sql!("claim/start", "due_by_minute"), &["job_due on job"]),
     (
         sql!("queries/get", "attempts_of_jobs"),
         &["attempt_pkey on attempt"],

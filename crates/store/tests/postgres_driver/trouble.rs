@@ -15,8 +15,8 @@ use steadfast_core::{
     Dice, JobCommand, Payload, Subscriptions, Tally, Timestamp, Transition, after_attempt,
 };
 use steadfast_store::{
-    BaseStore as _, ClaimRequest, CommitResult, EnqueueResult, FireRequest, FireResult, JobFilter,
-    JobStore as _, ManualClock, PostgresOptions, PostgresStore, QueryStore as _,
+    BaseStore as _, ClaimRequest, CommitResult, EnqueueResult, FireRequest, FireResult, JobDetail,
+    JobFilter, JobStore as _, ManualClock, PostgresOptions, PostgresStore, QueryStore as _,
     ScheduleStore as _, WakeInterest,
     testing::Server,
     tokio_postgres::{self, NoTls},
@@ -256,7 +256,7 @@ async fn what_was_written_is_recognised_when_its_answer_was_lost() {
     };
     assert_eq!((stats.len(), stats[0].total), (1, expected));
     let found = store
-        .get_jobs(vec![transition.job])
+        .get_jobs(vec![transition.job], JobDetail::Full)
         .await
         .unwrap()
         .remove(0);
@@ -386,7 +386,7 @@ async fn time_is_the_databases_however_wrong_a_node_is() {
     assert!(apart < Duration::from_secs(5), "{apart:?}");
 
     let id = store.enqueue(jobs(&store, 1), None).await.unwrap()[0].id();
-    let created_at = store.get_jobs(vec![id]).await.unwrap()[0]
+    let created_at = store.get_jobs(vec![id], JobDetail::Full).await.unwrap()[0]
         .as_ref()
         .unwrap()
         .created_at;
@@ -418,7 +418,7 @@ async fn text_that_postgres_cannot_store_is_stored_all_the_same() {
     let committed = store.commit(vec![transition.clone()]).await.unwrap();
     assert_eq!(committed, [CommitResult::Done]);
     let found = store
-        .get_jobs(vec![transition.job])
+        .get_jobs(vec![transition.job], JobDetail::Full)
         .await
         .unwrap()
         .remove(0);

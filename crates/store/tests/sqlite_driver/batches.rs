@@ -6,7 +6,7 @@ use steadfast_core::{
     BatchId, Claim, Dependencies, JobId, NewBatch, NewJob, NewJobExtras, OnFailure, Tenant,
 };
 use steadfast_store::{
-    BatchCreateResult, BatchFilter, DependencyStore as _, JobStore as _, PageRequest,
+    BatchCreateResult, BatchFilter, DependencyStore as _, JobDetail, JobStore as _, PageRequest,
     QueryStore as _, SqliteStore, rusqlite::Connection,
 };
 
@@ -61,7 +61,7 @@ async fn linked(store: &SqliteStore) -> (Claim, JobId) {
 }
 
 async fn is_blocked(store: &SqliteStore, job: JobId) -> bool {
-    let jobs = store.get_jobs(vec![job]).await.unwrap();
+    let jobs = store.get_jobs(vec![job], JobDetail::Full).await.unwrap();
     jobs[0].as_ref().unwrap().is_blocked()
 }
 
@@ -71,7 +71,7 @@ async fn succeeded(store: &SqliteStore, batch: BatchId) -> u64 {
 }
 
 async fn is_made(store: &SqliteStore, job: JobId) -> bool {
-    store.get_jobs(vec![job]).await.unwrap()[0].is_some()
+    store.get_jobs(vec![job], JobDetail::Full).await.unwrap()[0].is_some()
 }
 
 #[tokio::test]

@@ -5,9 +5,9 @@ use std::{fs, path::Path, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use steadfast_core::{OperationStatus, Payload, Timestamp};
 use steadfast_store::{
-    Document, DocumentKind, DocumentSaveResult, DocumentStore as _, EncryptionKeys, JobStore as _,
-    ManualClock, OpenError, OperationStore as _, Outbox, QueryStore as _, SqliteOptions,
-    SqliteStore, Store, TableStore as _,
+    Document, DocumentKind, DocumentSaveResult, DocumentStore as _, EncryptionKeys, JobDetail,
+    JobStore as _, ManualClock, OpenError, OperationStore as _, Outbox, QueryStore as _,
+    SqliteOptions, SqliteStore, Store, TableStore as _,
     conformance::{Fixture, Harness},
     rusqlite::Connection,
 };
@@ -204,7 +204,7 @@ async fn a_rotated_store_needs_the_newest_key_only() {
         drop(conn);
         assert!(!database.contains(WORD));
         let fixture = Fixture::new(&With(&database, &[TWO])).await;
-        let found = fixture.store.get_jobs(ids).await.unwrap();
+        let found = fixture.store.get_jobs(ids, JobDetail::Full).await.unwrap();
         assert!(found.iter().all(Option::is_some));
         fixture.reads_everywhere(id, WORD).await;
     }

@@ -10,7 +10,9 @@ use std::{
 };
 
 use steadfast_core::JobId;
-use steadfast_store::{JobFilter, JobStore as _, QueryStore as _, SqliteOptions, SqliteStore};
+use steadfast_store::{
+    JobDetail, JobFilter, JobStore as _, QueryStore as _, SqliteOptions, SqliteStore,
+};
 
 use crate::common::{TestDatabase, jobs, request, success};
 
@@ -44,7 +46,7 @@ async fn every_acknowledged_job_survives_a_kill() {
 
     assert_eq!(acknowledged.len(), BATCHES_ACKNOWLEDGED * 10);
     let store = database.open();
-    let found = store.get_jobs(acknowledged).await.unwrap();
+    let found = store.get_jobs(acknowledged, JobDetail::Full).await.unwrap();
     assert!(
         found.iter().all(Option::is_some),
         "an acknowledged job is lost"

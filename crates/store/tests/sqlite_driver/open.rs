@@ -4,8 +4,8 @@ use std::{fs, time::Duration};
 
 use steadfast_core::{Gate, GateId, GateLimits, GateScope, Rate, limits::DAY};
 use steadfast_store::{
-    BaseStore as _, GateSettings, JobFilter, JobStore as _, ManualClock, OpenError, PruneRequest,
-    QueryStore as _, SqliteOptions, SqliteStore, rusqlite::Connection,
+    BaseStore as _, GateSettings, JobDetail, JobFilter, JobStore as _, ManualClock, OpenError,
+    PruneRequest, QueryStore as _, SqliteOptions, SqliteStore, rusqlite::Connection,
 };
 
 use crate::common::{TestDatabase, job, jobs, request, success};
@@ -436,7 +436,13 @@ async fn a_closed_store_says_that_it_is_not_there() {
     let store = database.open();
     store.close();
     assert!(store.claim(request(1)).await.unwrap_err().is_transient());
-    assert!(store.get_jobs(Vec::new()).await.unwrap_err().is_transient());
+    assert!(
+        store
+            .get_jobs(Vec::new(), JobDetail::Full)
+            .await
+            .unwrap_err()
+            .is_transient()
+    );
 }
 
 #[test]

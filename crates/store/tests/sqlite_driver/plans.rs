@@ -200,7 +200,7 @@ const PLANS: &[((&str, &str), &str)] = &[
         "steadfast_minute USING PRIMARY KEY (minute>?)",
     ),
     (
-        sql!("queries/lane_minutes", "due_by_minute"),
+        sql!("claim/start", "due_by_minute"),
         "steadfast_job_waiting (lane=? AND flow_key=? AND level=? AND run_at<?)",
     ),
     (

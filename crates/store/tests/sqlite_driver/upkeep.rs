@@ -7,8 +7,8 @@ use steadfast_core::{
     Timetable, limits::DAY,
 };
 use steadfast_store::{
-    BaseStore as _, JobFilter, JobStore as _, ManualClock, PruneRequest, QueryStore as _,
-    ScheduleStore as _, SqliteOptions, SqliteStore, rusqlite::Connection,
+    BaseStore as _, JobDetail, JobFilter, JobStore as _, ManualClock, PruneRequest,
+    QueryStore as _, ScheduleStore as _, SqliteOptions, SqliteStore, rusqlite::Connection,
 };
 
 use crate::common::{TestDatabase, job, jobs, request, success};
@@ -31,11 +31,17 @@ async fn a_row_that_cannot_be_read_does_not_hold_up_the_others() {
     let page = steadfast_store::JobPageRequest::first(10);
     let listed = store.list_jobs(JobFilter::default(), page).await.unwrap();
     assert_eq!(listed.items.len(), 1);
-    let error = store.get_jobs(vec![broken_id]).await.unwrap_err();
+    let error = store
+        .get_jobs(vec![broken_id], JobDetail::Full)
+        .await
+        .unwrap_err();
     let damaged = error.damaged_row().unwrap();
     assert!(damaged.reason.contains("tags"), "{damaged}");
     assert_eq!(damaged.tenant.as_ref().unwrap().as_str(), "default");
-    let both = store.get_jobs(vec![broken_id, whole_id]).await.unwrap();
+    let both = store
+        .get_jobs(vec![broken_id, whole_id], JobDetail::Full)
+        .await
+        .unwrap();
     assert!(both[0].is_none() && both[1].is_some());
     for store in [&store, &database.open()] {
         let listed = store.list_damaged().await.unwrap().rows;
@@ -208,7 +214,7 @@ async fn policies_that_no_job_has_are_deleted_and_can_be_used_again() {
         let ids = new.iter().map(|job| job.id).collect();
         let wanted: Vec<_> = new.iter().map(|job| job.policy.clone()).collect();
         store.enqueue(new, None).await.unwrap();
-        let stored = store.get_jobs(ids).await.unwrap();
+        let stored = store.get_jobs(ids, JobDetail::Full).await.unwrap();
         let stored: Vec<_> = stored.into_iter().map(|job| job.unwrap().policy).collect();
         assert_eq!(stored, wanted);
     }

@@ -11,8 +11,8 @@ use std::{
 
 use steadfast_core::{IdempotencyKey, JobId, Timestamp};
 use steadfast_store::{
-    BaseStore as _, Clock, CommitResult, EnqueueError, EnqueueResult, JobFilter, JobStore as _,
-    ManualClock, QueryStore as _, SqliteOptions, SqliteStore,
+    BaseStore as _, Clock, CommitResult, EnqueueError, EnqueueResult, JobDetail, JobFilter,
+    JobStore as _, ManualClock, QueryStore as _, SqliteOptions, SqliteStore,
     rusqlite::{Connection, TransactionBehavior},
 };
 
@@ -174,9 +174,15 @@ async fn jobs_of_a_users_transaction_exist_from_its_commit_on() {
     open.execute("INSERT INTO orders VALUES (1)", []).unwrap();
     let answer = store.enqueue_in(&open, std::slice::from_ref(&new)).unwrap();
     assert!(matches!(answer[..], [EnqueueResult::Created(id, _)] if id == new.id));
-    assert_eq!(store.get_jobs(vec![new.id]).await.unwrap(), [None]);
+    assert_eq!(
+        store.get_jobs(vec![new.id], JobDetail::Full).await.unwrap(),
+        [None]
+    );
     open.rollback().unwrap();
-    assert_eq!(store.get_jobs(vec![new.id]).await.unwrap(), [None]);
+    assert_eq!(
+        store.get_jobs(vec![new.id], JobDetail::Full).await.unwrap(),
+        [None]
+    );
     assert!(store.claim(request(1)).await.unwrap().claims.is_empty());
 
     let open = user.transaction().unwrap();
@@ -225,7 +231,13 @@ async fn a_conflict_in_one_request_leaves_its_neighbours_alone() {
     };
     assert_eq!((index, job), (1, first.id));
     assert!(good.is_ok());
-    assert_eq!(store.get_jobs(vec![plain.id]).await.unwrap(), [None]);
+    assert_eq!(
+        store
+            .get_jobs(vec![plain.id], JobDetail::Full)
+            .await
+            .unwrap(),
+        [None]
+    );
     assert_eq!(
         store
             .count_jobs(JobFilter::default(), u64::MAX)
@@ -257,7 +269,7 @@ async fn a_long_count_lets_a_short_question_go_first() {
     tokio::select! {
         biased;
         count = &mut count => panic!("the count came first: {count:?}"),
-        found = store.get_jobs(ids) => assert_eq!(found.unwrap().len(), 3),
+        found = store.get_jobs(ids, JobDetail::Full) => assert_eq!(found.unwrap().len(), 3),
     }
     assert_eq!(count.await.unwrap().count, 3_000);
 }
@@ -312,7 +324,7 @@ async fn a_late_result_never_ends_another_job_that_got_its_number() {
         [CommitResult::Stale]
     );
     let found = store
-        .get_jobs(vec![new_id])
+        .get_jobs(vec![new_id], JobDetail::Full)
         .await
         .unwrap()
         .remove(0)
@@ -369,7 +381,10 @@ async fn a_panic_in_the_writer_is_the_fault_of_one_request_and_others_go_on() {
         let id = lost.id;
         let error = store.enqueue(vec![lost], None).await.unwrap_err();
         assert_eq!(error.is_transient(), calls == 1, "{error}");
-        assert_eq!(store.get_jobs(vec![id]).await.unwrap(), [None]);
+        assert_eq!(
+            store.get_jobs(vec![id], JobDetail::Full).await.unwrap(),
+            [None]
+        );
         store.check_writable().await.unwrap();
         store.enqueue(jobs(&store, 1), None).await.unwrap();
     }

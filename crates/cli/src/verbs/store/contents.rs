@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use steadfast::{
     job::{JobFilter, PageRequest},
-    store::{DocumentKind, DocumentPage, Store, StoreError},
+    store::{DocumentKind, DocumentPage, JobDetail, Store, StoreError},
 };
 
 use crate::{limits::SCAN_PAGE, show::quantity};
@@ -51,7 +51,7 @@ impl Contents {
             // for alone, it is an error.
             let ids = listed.items.iter().map(|job| job.id);
             let ids = ids.chain(listed.items.last().map(|last| last.id));
-            let read = store.get_jobs(ids.collect()).await?;
+            let read = store.get_jobs(ids.collect(), JobDetail::Full).await?;
             let read = read.iter().take(listed.items.len()).flatten();
             jobs += read.count() as u64;
             match listed.next {

@@ -7,7 +7,7 @@
 use std::{num::NonZeroU32, time::Duration};
 
 use steadfast_core::{AuditRecord, Job, JobCommand, JobId, Tenant};
-use steadfast_store::{JobCount, JobFilter, JobPageRequest};
+use steadfast_store::{JobCount, JobDetail, JobFilter, JobPageRequest};
 
 use tokio::time::Instant;
 
@@ -49,7 +49,10 @@ impl Client {
             let texts: Vec<String> = ids.iter().map(ToString::to_string).collect();
             record = record.with_detail(texts.join(" "));
         }
-        let jobs = self.store().get_listed_jobs(ids.to_vec()).await?;
+        let jobs = self
+            .store()
+            .get_jobs(ids.to_vec(), JobDetail::Listed)
+            .await?;
         let mut tenants: Vec<Tenant> = jobs.into_iter().flatten().map(|job| job.tenant).collect();
         tenants.dedup();
         let tenant = tenants.pop().filter(|_| tenants.is_empty());

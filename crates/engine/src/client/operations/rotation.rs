@@ -3,7 +3,9 @@
 use steadfast_core::{
     Actor, Invalid, KeyRotation, Operation, OperationId, OperationKind, OperationStatus,
 };
-use steadfast_store::{JobFilter, OperationChange, OperationFilter, OperationRecord, PageRequest};
+use steadfast_store::{
+    JobFilter, OperationChange, OperationFilter, OperationRecord, OperationStep, PageRequest,
+};
 
 use crate::{
     client::{Client, ClientError},
@@ -68,7 +70,9 @@ impl Client {
                 if record.operation.progress.status != OperationStatus::Running {
                     return Ok(record);
                 }
-                match self.store().work_rotation(id, record.revision).await? {
+                let revision = record.revision;
+                let step = OperationStep::Rotate { revision };
+                match self.store().change_operation(id, step).await? {
                     OperationChange::Done(next) => record = *next,
                     _ => break,
                 }

@@ -12,7 +12,7 @@ use steadfast_core::{AttemptStatus, EndReason, JobState, Payload};
 use steadfast_engine::{
     ClaimError, Client, Context, Engine, EngineConfig, JobError, JobKind as _, JobRequest,
 };
-use steadfast_store::{ClaimRequest, MemoryStore};
+use steadfast_store::{ClaimRequest, JobDetail, MemoryStore};
 
 use crate::{
     common::{DEADLINE, GatedEngine, Wait, statuses},
@@ -29,7 +29,10 @@ async fn a_graceful_stop_lets_a_running_attempt_end() {
     let stopping = tokio::spawn(gated.stop());
     gate.add_permits(1);
     stopping.await.unwrap();
-    let jobs = store.get_jobs(vec![running, waiting]).await.unwrap();
+    let jobs = store
+        .get_jobs(vec![running, waiting], JobDetail::Full)
+        .await
+        .unwrap();
     let states: Vec<JobState> = jobs
         .into_iter()
         .map(|job| job.unwrap().progress.state)
@@ -46,7 +49,10 @@ async fn what_outlasts_the_grace_period_is_given_back_uncounted() {
     let store = gated.store.clone();
     gated.stop().await;
 
-    let jobs = store.get_jobs(vec![id, once]).await.unwrap();
+    let jobs = store
+        .get_jobs(vec![id, once], JobDetail::Full)
+        .await
+        .unwrap();
     let [Some(job), Some(once)] = &jobs[..] else {
         panic!("jobs are gone");
     };
@@ -126,7 +132,12 @@ async fn from_the_start_of_a_stop_workers_get_no_claims() {
     let id = Client::new(store.clone()).enqueue(new).await.unwrap();
     let refused = node.claim(request, Duration::ZERO).await;
     assert!(matches!(refused, Err(ClaimError::Stopping)));
-    let job = store.get_jobs(vec![id]).await.unwrap().remove(0).unwrap();
+    let job = store
+        .get_jobs(vec![id], JobDetail::Full)
+        .await
+        .unwrap()
+        .remove(0)
+        .unwrap();
     assert_eq!(job.progress.state, JobState::Waiting);
     gate.add_permits(1);
     stopping.await.unwrap();

@@ -10,7 +10,7 @@ use steadfast_core::{
     explain::{self, brief},
     tag_text,
 };
-use steadfast_store::{AuditFilter, JobFilter, JobLinks, JobPageRequest, PageRequest};
+use steadfast_store::{AuditFilter, JobDetail, JobFilter, JobLinks, JobPageRequest, PageRequest};
 
 use crate::{
     api::work::{explain::request as explain_request, jobs::checked_payload, requeues::Requeues},
@@ -357,7 +357,12 @@ async fn dependants(
         return Ok(Vec::new());
     }
     let ids = links.first_dependants.clone();
-    let found = viewer.app.node.store().get_listed_jobs(ids).await?;
+    let found = viewer
+        .app
+        .node
+        .store()
+        .get_jobs(ids, JobDetail::Listed)
+        .await?;
     let mut found: Vec<Job> = found.into_iter().flatten().collect();
     summary::read_payloads(&viewer.app, &viewer.caller, &mut found).await;
     let found = found.into_iter().map(|job| viewer.caller.redact_job(job));

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::extract::Path;
 use steadfast_core::{Job, JobId, OperationId, OperationJob, OperationOutcomes, OperationResult};
-use steadfast_store::{OperationFilter, OperationJobFilter, Page};
+use steadfast_store::{JobDetail, OperationFilter, OperationJobFilter, Page};
 
 use crate::{
     api::work::operations,
@@ -94,7 +94,12 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let title = format!("{} {id}", operation_name(record.operation.kind));
     let layout = viewer.layout("/operations", title);
     let ids = jobs.items.iter().map(|it| it.job).collect();
-    let listed = viewer.app.node.store().get_listed_jobs(ids).await?;
+    let listed = viewer
+        .app
+        .node
+        .store()
+        .get_jobs(ids, JobDetail::Listed)
+        .await?;
     let mut listed: Vec<Job> = listed.into_iter().flatten().collect();
     read_payloads(&viewer.app, &viewer.caller, &mut listed).await;
     let operation = OperationRow::of(record);

@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value};
 use steadfast_core::{Job, Kind, Payload, WebhookTarget};
+use steadfast_store::JobDetail;
 
 use crate::{app::App, dashboard::parts::format::shorten, extract::Caller, limits};
 
@@ -85,13 +86,15 @@ pub async fn read_payloads(app: &App, caller: &Caller, jobs: &mut [Job]) {
     if ids.is_empty() {
         return;
     }
-    let most = limits::SUMMARY_PAYLOAD_BYTES_MAX;
-    let Ok(found) = app.node.store().short_payloads(ids, most).await else {
+    let detail = JobDetail::ShortPayload {
+        bytes_max: limits::SUMMARY_PAYLOAD_BYTES_MAX,
+    };
+    let Ok(found) = app.node.store().get_jobs(ids, detail).await else {
         return;
     };
     for (job, found) in needing.into_iter().zip(found) {
-        if let Some(payload) = found {
-            job.payload = payload;
+        if let Some(found) = found {
+            job.payload = found.payload;
         }
     }
 }

@@ -17,7 +17,7 @@ use steadfast_core::{
 use crate::conformance::fixture::{
     Fixture, failure, ids_of, kind, permanent, priority, queue, request, secs, success, tenant,
 };
-use crate::{ClaimRequest, CommitResult, minutes::minute};
+use crate::{ClaimRequest, CommitResult, JobDetail, minutes::minute};
 
 const STEPS: usize = 400; // not a limit: the length of the test
 /// Stores that ask a server take fewer steps.
@@ -194,7 +194,12 @@ impl<'f> World<'f> {
     }
 
     async fn jobs(&self) -> BTreeMap<JobId, Job> {
-        let jobs = self.f.store.get_jobs(self.ids.clone()).await.unwrap();
+        let jobs = self
+            .f
+            .store
+            .get_jobs(self.ids.clone(), JobDetail::Full)
+            .await
+            .unwrap();
         let jobs = jobs.into_iter().flatten();
         jobs.map(|job| (job.id, job)).collect()
     }

@@ -363,9 +363,9 @@ pub async fn due_jobs_of_a_destination_are_counted(f: Fixture) {
     jobs.push(f.job());
     f.store.enqueue(jobs, None).await.unwrap();
     let count = async |of: Option<&str>, most: u64| {
-        let counted = f.store.count_due(to("a"), of.map(tenant), most).await;
-        let counted = counted.unwrap();
-        (counted.count, counted.at_least)
+        let counted = f.store.due_minutes(to("a"), of.map(tenant), f.now(), most);
+        let counted = counted.await.unwrap();
+        (counted.jobs(), counted.at_least)
     };
     assert_eq!(count(None, 100).await, (11, false));
     assert_eq!(count(None, 11).await, (11, false));

@@ -7,12 +7,12 @@ use steadfast_core::{
     limits,
 };
 
-use crate::EnqueueError;
 use crate::EnqueueResult::{Created, Existing};
 use crate::conformance::fixture::{
     Fixture, json, key, kind, priority, queue, request, secs, success, tenant,
 };
 use crate::limits::LANES_PER_TENANT_MAX;
+use crate::{EnqueueError, JobDetail};
 
 pub async fn a_job_is_stored_as_it_was_asked(f: Fixture) {
     let job = everything_set(&f);
@@ -114,7 +114,7 @@ pub async fn answers_come_in_the_order_of_the_batch(f: Fixture) {
 pub async fn a_large_batch_is_stored_whole(f: Fixture) {
     let jobs = f.jobs(limits::BULK_JOBS_MAX);
     let ids = f.enqueue(jobs.clone()).await;
-    let stored = f.store.get_jobs(ids).await.unwrap();
+    let stored = f.store.get_jobs(ids, JobDetail::Full).await.unwrap();
     let expected: Vec<Option<Job>> = jobs
         .into_iter()
         .map(|job| Some(job.into_job(f.now())))
@@ -193,7 +193,7 @@ pub async fn a_long_list_of_ids_is_read(f: Fixture) {
     let id = f.enqueue_one(f.job()).await;
     let mut asked: Vec<JobId> = (0..40_000).map(|_| f.id()).collect();
     asked.push(id);
-    let found = f.store.get_jobs(asked).await.unwrap();
+    let found = f.store.get_jobs(asked, JobDetail::Full).await.unwrap();
     assert_eq!(found.len(), 40_001);
     let places: Vec<usize> = (0..found.len())
         .filter(|place| found[*place].is_some())
@@ -204,7 +204,7 @@ pub async fn a_long_list_of_ids_is_read(f: Fixture) {
 pub async fn jobs_are_read_in_the_order_asked(f: Fixture) {
     let ids = f.enqueue(f.jobs(2)).await;
     let asked = vec![ids[1], f.id(), ids[0], ids[1]];
-    let found = f.store.get_jobs(asked).await.unwrap();
+    let found = f.store.get_jobs(asked, JobDetail::Full).await.unwrap();
     let found: Vec<_> = found.into_iter().map(|job| job.map(|job| job.id)).collect();
     assert_eq!(found, [Some(ids[1]), None, Some(ids[0]), Some(ids[1])]);
 }
@@ -214,7 +214,13 @@ pub async fn an_empty_batch_is_an_empty_answer(f: Fixture) {
     assert!(store.enqueue(Vec::new(), None).await.unwrap().is_empty());
     assert!(store.renew(Vec::new()).await.unwrap().is_empty());
     assert!(store.commit(Vec::new()).await.unwrap().is_empty());
-    assert!(store.get_jobs(Vec::new()).await.unwrap().is_empty());
+    assert!(
+        store
+            .get_jobs(Vec::new(), JobDetail::Full)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     assert!(store.fire_schedules(Vec::new()).await.unwrap().is_empty());
     let cancel = steadfast_core::JobCommand::Cancel;
     assert!(

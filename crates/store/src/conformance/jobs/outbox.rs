@@ -2,8 +2,8 @@
 
 use steadfast_core::{JobCommand, NewJob, Outcome, RunAt};
 
-use crate::CommitResult;
 use crate::conformance::fixture::{Fixture, failure, held, key, kind, queue, secs, success};
+use crate::{CommitResult, JobDetail};
 
 pub async fn the_outbox_is_written_with_its_transition(f: Fixture) {
     let mut transition = f.decide(f.claimed(f.job()).await, success());
@@ -65,7 +65,11 @@ pub async fn a_known_id_or_key_in_the_outbox_does_not_hinder_the_transition(f: F
     let mut keyed = webhook(&f);
     keyed.idempotency_key = key("k");
     f.enqueue(vec![known.clone(), keyed.clone()]).await;
-    let before = f.store.get_jobs(vec![known.id, keyed.id]).await.unwrap();
+    let before = f
+        .store
+        .get_jobs(vec![known.id, keyed.id], JobDetail::Full)
+        .await
+        .unwrap();
 
     let mut same_id = known.clone();
     same_id.kind = kind("other");
@@ -81,7 +85,11 @@ pub async fn a_known_id_or_key_in_the_outbox_does_not_hinder_the_transition(f: F
     transition.outbox = outbox.into();
     assert_eq!(f.commit(transition).await, CommitResult::Done);
     assert_eq!(f.find(fresh.id).await, Some(fresh.into_job(f.now())));
-    let after = f.store.get_jobs(vec![known.id, keyed.id]).await.unwrap();
+    let after = f
+        .store
+        .get_jobs(vec![known.id, keyed.id], JobDetail::Full)
+        .await
+        .unwrap();
     assert_eq!(after, before);
     assert_eq!(f.count_all().await, 4);
 }

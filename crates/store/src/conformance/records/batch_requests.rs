@@ -9,7 +9,8 @@ use crate::conformance::fixture::{
     Fixture, failure, key, kind, permanent, secs, success, tenant, walk,
 };
 use crate::{
-    BatchCreateResult, BatchFilter, EnqueueError, EnqueueResult, JobCount, JobFilter, PageRequest,
+    BatchCreateResult, BatchFilter, EnqueueError, EnqueueResult, JobCount, JobDetail, JobFilter,
+    PageRequest,
 };
 
 pub async fn a_job_that_exists_already_is_not_of_the_batch(f: Fixture) {
@@ -234,7 +235,7 @@ pub async fn jobs_are_found_by_their_batch(f: Fixture) {
     f.command(batch.jobs[6].id, JobCommand::Cancel).await;
     f.command(batch.jobs[2].id, retry()).await;
 
-    let jobs = f.store.get_listed_jobs(ids).await.unwrap();
+    let jobs = f.store.get_jobs(ids, JobDetail::Listed).await.unwrap();
     let jobs: Vec<Job> = jobs.into_iter().flatten().collect();
     let of = |batch: BatchId| JobFilter {
         batch: Some(batch),

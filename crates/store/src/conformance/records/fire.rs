@@ -6,7 +6,7 @@ use crate::conformance::{
     fixture::{Fixture, secs, success},
     planned::{EVERY, skip},
 };
-use crate::{FireResult, PageRequest, TickRecord};
+use crate::{FireResult, JobDetail, PageRequest, TickRecord};
 
 pub async fn a_firing_is_written_whole(f: Fixture) {
     let schedule = f.saved_schedule("nightly").await;
@@ -153,7 +153,7 @@ pub async fn an_outdated_firing_does_not_hinder_the_others(f: Fixture) {
         answers,
         [FireResult::Done, FireResult::Outdated, FireResult::Done]
     );
-    let found = f.store.get_jobs(runs).await.unwrap();
+    let found = f.store.get_jobs(runs, JobDetail::Full).await.unwrap();
     let found: Vec<bool> = found.iter().map(Option::is_some).collect();
     assert_eq!(found, [true, false, true]);
 }

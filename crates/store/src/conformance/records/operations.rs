@@ -265,8 +265,8 @@ pub async fn a_batch_from_an_older_revision_changes_nothing(f: Fixture) {
 pub async fn a_rotation_is_worked_on_by_processes_with_its_key(f: Fixture) {
     let f = &f;
     let rotate = async |record: &OperationRecord, revision| {
-        let work = f.store.work_rotation(record.id, revision);
-        work.await.unwrap()
+        let step = OperationStep::Rotate { revision };
+        f.store.change_operation(record.id, step).await.unwrap()
     };
     // Other work is never done as a rotation, nor a rotation as other work.
     let jobs = create(f, requeue(f, 3), &[]).await;

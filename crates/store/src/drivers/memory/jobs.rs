@@ -138,24 +138,7 @@ impl JobStore for MemoryStore {
     }
 
     async fn prune(&self, request: PruneRequest) -> Result<usize, StoreError> {
-        match request {
-            PruneRequest::Jobs {
-                ended_before,
-                limit,
-            } => Ok(self.with(|tables, now| tables.prune(ended_before, limit, now))),
-            PruneRequest::Names { keep } => {
-                Ok(self.with(|tables, now| tables.prune_names(keep, now)))
-            }
-            PruneRequest::Operations {
-                ended_before,
-                limit,
-            } => verbs::prune::operations(self, ended_before, limit).await,
-            PruneRequest::Batches {
-                ended_before,
-                limit,
-            } => verbs::prune::batches(self, ended_before, limit).await,
-            PruneRequest::Audit { before, limit } => verbs::prune::audit(self, before, limit).await,
-        }
+        verbs::prune::prune(self, request).await
     }
 
     /// Nothing is counted beforehand, so nothing differs.
@@ -489,7 +472,7 @@ impl Tables {
         Ok(job)
     }
 
-    fn prune(&mut self, before: Timestamp, limit: usize, now: Timestamp) -> usize {
+    pub(super) fn prune(&mut self, before: Timestamp, limit: usize, now: Timestamp) -> usize {
         let old: Vec<JobId> = self
             .jobs
             .values()
@@ -516,7 +499,7 @@ impl Tables {
     }
 
     /// Only what was counted is kept by name.
-    fn prune_names(&mut self, keep: usize, now: Timestamp) -> usize {
+    pub(super) fn prune_names(&mut self, keep: usize, now: Timestamp) -> usize {
         let last = self.names_searched;
         if last.is_some_and(|last| last <= now && now.since(last) < NAME_SEARCH_EVERY) {
             return 0;

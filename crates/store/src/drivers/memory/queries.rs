@@ -7,8 +7,8 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, FlowKey, GateId, GateState, Job, JobId, JobLabel, JobState, Payload,
-    Tally, Tenant, Timestamp,
+    Attempt, Destination, FlowKey, GateId, GateState, Job, JobId, JobLabel, JobState, Tally,
+    Tenant, Timestamp,
 };
 
 use super::{
@@ -23,7 +23,7 @@ use crate::{
     listed_payload::listed,
     minutes::{minute, minute_start},
     store::{
-        AttemptCursor, AttemptOwner, DueMinutes, JobCount, JobFilter, JobPageRequest,
+        AttemptCursor, AttemptOwner, DueMinutes, JobCount, JobDetail, JobFilter, JobPageRequest,
         LaneMinutesList, LaneMinutesSum, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
         StartQuery, StartSnapshot, StoreMetrics, WaitingSum,
     },
@@ -31,25 +31,17 @@ use crate::{
 
 #[async_trait]
 impl QueryStore for MemoryStore {
-    async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
-        Ok(self.with(|tables, _| each(ids, |id| tables.job(id))))
-    }
-
-    async fn get_listed_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
-        Ok(self.with(|tables, _| each(ids, |id| tables.job(id).map(listed))))
-    }
-
-    async fn short_payloads(
+    async fn get_jobs(
         &self,
         ids: Vec<JobId>,
-        bytes_max: usize,
-    ) -> Result<Vec<Option<Payload>>, StoreError> {
-        Ok(self.with(|tables, _| {
-            each(ids, |id| {
-                let payload = &tables.jobs.get(&id)?.job.payload;
-                (payload.as_str().len() <= bytes_max).then(|| payload.clone())
-            })
-        }))
+        detail: JobDetail,
+    ) -> Result<Vec<Option<Job>>, StoreError> {
+        let show = |job: Job| match detail {
+            JobDetail::Full => job,
+            JobDetail::ShortPayload { bytes_max } if job.payload.as_str().len() <= bytes_max => job,
+            JobDetail::Listed | JobDetail::ShortPayload { .. } => listed(job),
+        };
+        Ok(self.with(|tables, _| each(ids, |id| tables.job(id).map(show))))
     }
 
     async fn list_jobs(
@@ -96,15 +88,6 @@ impl QueryStore for MemoryStore {
     async fn explain_start(&self, of: StartQuery) -> Result<Option<StartSnapshot>, StoreError> {
         self.under_gates(|tables, now| tables.explain_start(&of, now))
             .await
-    }
-
-    async fn count_due(
-        &self,
-        destination: Destination,
-        tenant: Option<Tenant>,
-        most: u64,
-    ) -> Result<JobCount, StoreError> {
-        Ok(self.with(|tables, now| tables.count_due(&destination, tenant.as_ref(), most, now)))
     }
 
     async fn gate_states(&self, of: Vec<GateId>) -> Result<Vec<GateState>, StoreError> {
@@ -302,7 +285,7 @@ impl Tables {
             .filter(|(of, _)| is_wanted(&of.flow_key))
         {
             for (run_at, _) in jobs {
-                if minute(*run_at) > minute(until) {
+                if *run_at > until {
                     break;
                 }
                 if left == 0 {

@@ -13,7 +13,7 @@ use steadfast_core::{
 use super::tables::{DueRange, Tables};
 use crate::{
     limits::{GATE_HOLDERS_MAX, JOBS_AHEAD_MAX},
-    store::{JobCount, StartQuery, StartSnapshot},
+    store::{StartQuery, StartSnapshot},
 };
 
 impl Tables {
@@ -42,26 +42,6 @@ impl Tables {
             reading.bound_counts(JOBS_AHEAD_MAX, false);
         }
         Some(reading)
-    }
-
-    pub(super) fn count_due(
-        &self,
-        destination: &Destination,
-        tenant: Option<&Tenant>,
-        most: u64,
-        now: Timestamp,
-    ) -> JobCount {
-        let is_wanted = |flow_key: &FlowKey| {
-            flow_key.destination.as_ref() == Some(destination)
-                && tenant.is_none_or(|tenant| flow_key.tenant == *tenant)
-        };
-        let wanted = self
-            .waiting
-            .iter()
-            .filter(|(of, _)| is_wanted(&of.flow_key));
-        let last = (now, JobId::from_bits(u128::MAX));
-        let counts = wanted.map(|(_, jobs)| jobs.range(..=last).count());
-        JobCount::up_to(u64::try_from(counts.sum::<usize>()).unwrap_or(most), most)
     }
 
     /// How gates stand; one that is not set has nothing to say.

@@ -51,6 +51,14 @@ impl Driver for MemoryStore {
             .map_err(|error| error.in_operation(operation))
     }
 
+    async fn prune_jobs(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        Ok(self.with(|tables, now| tables.prune(ended_before, limit, now)))
+    }
+
+    async fn prune_names(&self, keep: usize) -> Result<usize, StoreError> {
+        Ok(self.with(|tables, now| tables.prune_names(keep, now)))
+    }
+
     async fn read<A: Send + Sync + 'static, T: Send + 'static>(
         &self,
         operation: &'static str,

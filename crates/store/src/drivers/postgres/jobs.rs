@@ -146,30 +146,7 @@ impl JobStore for PostgresStore {
     }
 
     async fn prune(&self, request: PruneRequest) -> Result<usize, StoreError> {
-        match request {
-            PruneRequest::Jobs {
-                ended_before,
-                limit,
-            } => {
-                let now = self.now();
-                on_connection!(self, "prune", |conn| prune::prune(
-                    conn,
-                    ended_before,
-                    limit,
-                    now
-                ))
-            }
-            PruneRequest::Names { keep } => self.delete_unused_names(keep).await,
-            PruneRequest::Operations {
-                ended_before,
-                limit,
-            } => verbs::prune::operations(self, ended_before, limit).await,
-            PruneRequest::Batches {
-                ended_before,
-                limit,
-            } => verbs::prune::batches(self, ended_before, limit).await,
-            PruneRequest::Audit { before, limit } => verbs::prune::audit(self, before, limit).await,
-        }
+        verbs::prune::prune(self, request).await
     }
 
     async fn recount(&self, repair: bool) -> Result<Vec<CounterDifference>, StoreError> {

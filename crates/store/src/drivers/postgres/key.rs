@@ -45,8 +45,8 @@ impl Key {
         JobId::from_bits(self.0)
     }
 
-    pub(super) fn schedule(self) -> ScheduleId {
-        ScheduleId::from_bits(self.0)
+    pub(super) fn bits(self) -> u128 {
+        self.0
     }
 }
 

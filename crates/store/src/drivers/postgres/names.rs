@@ -13,19 +13,20 @@ use std::{
     sync::Arc,
 };
 
-use steadfast_core::{Kind, NewJob, Queue, RetryPolicy, Tenant};
+use steadfast_core::{NewJob, RetryPolicy, Tenant};
 use tokio_postgres::Row;
 
 use super::{
     driver_error::{DriverError, pass_over},
     rows::JobRows,
     session::Session,
-    values::{json, parse, to_json},
+    values::{json, to_json},
 };
 use crate::{
     drivers::sql::{
-        columns::{JobColumns, columns},
+        columns::{JobColumns, LaneColumns},
         numbers::{NumberTaken, PolicyId, policy_number},
+        rows,
     },
     error::EnqueueError,
     lane::{Lane, LaneId},
@@ -33,10 +34,6 @@ use crate::{
     verbs::tenant_room::{check_flow_keys, check_lanes, new_lanes},
 };
 use cache::State;
-
-columns! {
-    struct LaneColumns { id, tenant, queue, kind }
-}
 
 /// A new job with the numbers of its lane and policy.
 #[derive(Clone, Copy, Debug)]
@@ -264,7 +261,7 @@ fn read_lanes(
     for row in rows {
         let id: LaneId = row.try_get(columns.id)?;
         // Without its name, the jobs of a lane cannot be read either, and are passed over.
-        let read = read_lane(&columns, row);
+        let read = rows::lane(row, &columns);
         if let Some(lane) = pass_over(read, &session.shared.damage, "lane", id)? {
             let lane = Arc::new(lane);
             session.shared.names.insert_lane(id, &lane);
@@ -272,14 +269,6 @@ fn read_lanes(
         }
     }
     Ok(lanes)
-}
-
-fn read_lane(columns: &LaneColumns, row: &Row) -> Result<Lane, DriverError> {
-    Ok(Lane {
-        tenant: parse(row, columns.tenant, "tenant", Tenant::new)?,
-        queue: parse(row, columns.queue, "queue", Queue::new)?,
-        kind: parse(row, columns.kind, "kind", Kind::new)?,
-    })
 }
 
 async fn find_policies(

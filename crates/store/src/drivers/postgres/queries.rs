@@ -7,18 +7,20 @@ pub(crate) mod list;
 pub(crate) mod stats;
 
 use async_trait::async_trait;
-use steadfast_core::{
-    Attempt, Destination, GateId, GateState, Job, JobId, Payload, Tenant, Timestamp,
-};
+use steadfast_core::{Attempt, Destination, GateId, GateState, Job, JobId, Tenant, Timestamp};
 
-use super::{PostgresStore, inner::on_connection, start::StartReader};
+use super::{
+    PostgresStore, driver_error::DriverError, inner::on_connection, session::Session,
+    start::StartReader,
+};
 use crate::{
     claim::DueIndex,
     damage::DamagedRows,
     drivers::sql::start::{self, StartReads as _},
     error::StoreError,
+    listed_payload::with_payloads,
     store::{
-        AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, JobCount, JobFilter,
+        AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, JobCount, JobDetail, JobFilter,
         JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page, PageRequest, PoolMetrics,
         QueryStore, StartQuery, StartSnapshot, StoreMetrics,
     },
@@ -27,27 +29,12 @@ use crate::{
 
 #[async_trait]
 impl QueryStore for PostgresStore {
-    async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
-        on_connection!(self, "get_jobs", |conn| get::jobs(&conn.session(), &ids))
-    }
-
-    async fn get_listed_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
-        on_connection!(self, "get_listed_jobs", |conn| list::jobs(
-            &conn.session(),
-            &ids
-        ))
-    }
-
-    async fn short_payloads(
+    async fn get_jobs(
         &self,
         ids: Vec<JobId>,
-        bytes_max: usize,
-    ) -> Result<Vec<Option<Payload>>, StoreError> {
-        on_connection!(self, "short_payloads", |conn| get::short_payloads(
-            &conn.session(),
-            &ids,
-            bytes_max
-        ))
+        detail: JobDetail,
+    ) -> Result<Vec<Option<Job>>, StoreError> {
+        on_connection!(self, "get_jobs", |conn| jobs(&conn.session(), &ids, detail))
     }
 
     async fn list_jobs(
@@ -121,19 +108,6 @@ impl QueryStore for PostgresStore {
         })
     }
 
-    async fn count_due(
-        &self,
-        destination: Destination,
-        tenant: Option<Tenant>,
-        most: u64,
-    ) -> Result<JobCount, StoreError> {
-        on_connection!(self, "count_due", |conn| async {
-            let session = conn.session();
-            let reader = StartReader::new(&session).await?;
-            start::count_due(&reader, destination.clone(), tenant.clone(), most).await
-        })
-    }
-
     async fn gate_states(&self, of: Vec<GateId>) -> Result<Vec<GateState>, StoreError> {
         gates::refresh(self).await?;
         on_connection!(self, "gate_states", |conn| async {
@@ -192,13 +166,12 @@ impl QueryStore for PostgresStore {
         until: Timestamp,
         most: u64,
     ) -> Result<DueMinutes, StoreError> {
-        on_connection!(self, "due_minutes", |conn| lane_minutes::due_minutes(
-            &conn.session(),
-            &destination,
-            tenant.as_ref(),
-            until,
-            most
-        ))
+        on_connection!(self, "due_minutes", |conn| async {
+            let session = conn.session();
+            let reader = StartReader::new(&session).await?;
+            let (destination, tenant) = (destination.clone(), tenant.clone());
+            start::due_minutes(&reader, destination, tenant, until, most).await
+        })
     }
 
     async fn list_damaged(&self) -> Result<DamagedRows, StoreError> {
@@ -217,5 +190,21 @@ impl QueryStore for PostgresStore {
                 waiting: pool.waiting,
             }),
         })
+    }
+}
+
+async fn jobs(
+    session: &Session<'_>,
+    ids: &[JobId],
+    detail: JobDetail,
+) -> Result<Vec<Option<Job>>, DriverError> {
+    match detail {
+        JobDetail::Full => get::jobs(session, ids).await,
+        JobDetail::Listed => list::jobs(session, ids).await,
+        JobDetail::ShortPayload { bytes_max } => {
+            let jobs = list::jobs(session, ids).await?;
+            let payloads = get::short_payloads(session, ids, bytes_max).await?;
+            Ok(with_payloads(jobs, payloads))
+        }
     }
 }

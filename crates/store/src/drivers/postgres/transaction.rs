@@ -6,10 +6,7 @@ use std::error::Error;
 
 use async_trait::async_trait;
 use bytes::BytesMut;
-use steadfast_core::{
-    EncryptedPart, Job, JobCommand, JobId, KeyRotation, NewJob, Subscriptions, Timestamp,
-    WaitingRequest,
-};
+use steadfast_core::{Job, JobCommand, JobId, NewJob, Subscriptions, Timestamp, WaitingRequest};
 use tokio_postgres::{
     Row,
     error::SqlState,
@@ -20,6 +17,7 @@ use super::{
     PostgresStore, change, counts, enqueue, failures, get,
     inner::{on_connection, with_wake_hints},
     insert,
+    jobs::prune,
     names::{policy_id, with_numbers},
     session::Conn,
     waiting,
@@ -31,15 +29,14 @@ use crate::{
     drivers::sql::encryption::Cipher,
     drivers::sql::{
         session::{SqlRow, SqlSession, SqlValue},
-        tables::{Dialect, SqlDriver, SqlVerb},
+        tables::{Dialect, SqlDriver},
         transaction::SqlWriter,
     },
     drivers::transaction::{JobCondition, WakeReason},
-    drivers::{Asker, Driver, Query, Verb},
+    drivers::{Asker, Driver, KeyRotator, Query, Verb},
     error::{CommandError, EnqueueError, StoreError},
     failures::FailureTallies,
-    store::EnqueueResult,
-    tables,
+    store::{BaseStore as _, EnqueueResult},
     verbs::event_position::EventPosition,
     wake::WakeReasons,
 };
@@ -86,19 +83,22 @@ impl Driver for PostgresStore {
         on_connection!(self, "add_failure_counts", |conn| failures::fold(conn))
     }
 
-    async fn new_rotation(&self) -> Result<Option<KeyRotation>, StoreError> {
-        tables::new_rotation(self).await
+    fn key_rotator(&self) -> Option<&dyn KeyRotator> {
+        Some(self)
     }
 
-    async fn encrypt_part(
-        &self,
-        rotation: &KeyRotation,
-    ) -> Result<Option<EncryptedPart>, StoreError> {
-        tables::encrypt_part(self, rotation).await
+    async fn prune_jobs(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        let now = self.now();
+        on_connection!(self, "prune", |conn| prune::prune(
+            conn,
+            ended_before,
+            limit,
+            now
+        ))
     }
 
-    async fn forget_unused_keys(&self, rotation: &KeyRotation) -> Result<(), StoreError> {
-        tables::forget_unused_keys(self, rotation).await
+    async fn prune_names(&self, keep: usize) -> Result<usize, StoreError> {
+        self.delete_unused_names(keep).await
     }
 
     async fn read<A: Send + Sync + 'static, T: Send + 'static>(
@@ -120,43 +120,6 @@ impl Driver for PostgresStore {
 
 impl SqlDriver for PostgresStore {
     const DIALECT: Dialect = Dialect::Postgres;
-
-    async fn read_sql<A: Send + Sync + 'static, T: Send + 'static>(
-        &self,
-        operation: &'static str,
-        arguments: A,
-        verb: SqlVerb<A, T>,
-    ) -> Result<T, StoreError> {
-        on_connection!(self, operation, |conn| {
-            let arguments = &arguments;
-            async move {
-                let (session, mut none) = (conn.session(), WakeReasons::default());
-                verb(&mut SessionTransaction::new(&session, &mut none), arguments).await
-            }
-        })
-    }
-
-    async fn transact_sql<A: Send + Sync + 'static, T: Send + 'static>(
-        &self,
-        operation: &'static str,
-        _rows: usize,
-        arguments: A,
-        verb: SqlVerb<A, T>,
-    ) -> Result<T, StoreError> {
-        on_connection!(self, operation, |conn| {
-            let arguments = &arguments;
-            async move {
-                let mut none = WakeReasons::default();
-                let transaction = conn.begin().await?;
-                let session = transaction.session();
-                let mut verbs = SessionTransaction::new(&session, &mut none);
-                let answer = verb(&mut verbs, arguments).await?;
-                drop(session);
-                transaction.commit().await?;
-                Ok::<_, DriverError>(answer)
-            }
-        })
-    }
 
     fn move_fence(is_up: bool) -> Option<&'static str> {
         Some(match is_up {
@@ -289,7 +252,7 @@ impl SqlWriter for SessionTransaction<'_, '_> {
     }
 
     async fn delete_jobs(&mut self, jobs: &[JobId]) -> Result<(), DriverError> {
-        super::jobs::prune::delete_ended(self.session, jobs).await
+        prune::delete_ended(self.session, jobs).await
     }
 }
 

@@ -35,21 +35,7 @@ pub(super) fn duration_micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 2)
 }
 
-/// Numbers that PostgreSQL has no unsigned type for.
-pub(super) fn number(row: &Row, column: usize) -> Result<u32, DriverError> {
-    let stored: i64 = row.try_get(column)?;
-    u32::try_from(stored).map_err(|error| DriverError::unreadable("number", error))
-}
-
 pub(super) use crate::drivers::sql::values::to_json;
-
-pub(super) fn json_option<T: DeserializeOwned>(
-    row: &Row,
-    column: impl Column,
-    what: &'static str,
-) -> Result<Option<T>, DriverError> {
-    parse_option(row, column, what, |text| serde_json::from_str(text))
-}
 
 pub(super) fn json<T: DeserializeOwned>(
     row: &Row,

@@ -58,6 +58,11 @@ columns! {
 }
 
 columns! {
+    /// The names of a lane.
+    pub(crate) struct LaneColumns { id, tenant, queue, kind }
+}
+
+columns! {
     /// The counters of a lane.
     pub(crate) struct CounterColumns {
         waiting, retrying, running, succeeded, failed, cancelled, dead_letters,

@@ -8,8 +8,14 @@ use std::{
 
 use steadfast_core::{JobLabel, Tally};
 
-use super::values::unsigned;
+use super::{
+    columns::{CounterColumns, TallyColumns},
+    rows::RowValues,
+    values::unsigned,
+};
 use crate::{
+    drivers::driver_error::DriverError,
+    lane::Lane,
     limits::COUNTERS_WARN_EVERY,
     store::{EndedJobs, JobFilter, LaneStats},
 };
@@ -76,6 +82,27 @@ pub(crate) struct LaneCounters {
 }
 
 impl LaneCounters {
+    pub(crate) fn read<R: RowValues>(
+        row: &R,
+        lane: &Lane,
+        columns: &CounterColumns,
+        tally_columns: &TallyColumns,
+    ) -> Result<Self, DriverError> {
+        let count = |column| Ok::<_, DriverError>(shown(row.int(column)?));
+        let mut stats = LaneStats::of_lane(lane);
+        stats.running = count(columns.running)?;
+        stats.succeeded = count(columns.succeeded)?;
+        stats.failed = count(columns.failed)?;
+        stats.cancelled = count(columns.cancelled)?;
+        stats.dead_letters = count(columns.dead_letters)?;
+        stats.total = tally(row, tally_columns)?;
+        let waiting = WaitingCount {
+            waiting: row.int(columns.waiting)?,
+            retrying: row.int(columns.retrying)?,
+        };
+        Ok(Self { waiting, stats })
+    }
+
     /// Lanes are never deleted, but one without jobs and attempts is not worth listing.
     pub(crate) fn is_empty(&self) -> bool {
         self.all() == 0 && self.stats.total == Tally::default()
@@ -121,6 +148,19 @@ impl LaneCounters {
             (Some(JobLabel::Retrying), false) => shown(self.waiting.retrying),
         }
     }
+}
+
+/// The tally of a row.
+pub(crate) fn tally<R: RowValues>(row: &R, columns: &TallyColumns) -> Result<Tally, DriverError> {
+    let count = |column| Ok::<_, DriverError>(shown(row.int(column)?));
+    Ok(Tally {
+        attempts: count(columns.attempts)?,
+        successes: count(columns.successes)?,
+        failures: count(columns.failures)?,
+        retries: count(columns.retries)?,
+        successful_retries: count(columns.successful_retries)?,
+        exhausted: count(columns.exhausted)?,
+    })
 }
 
 /// Whether the counters alone tell how many jobs match.

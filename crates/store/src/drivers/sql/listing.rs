@@ -158,7 +158,9 @@ impl JobSummary<'_> {
             && filter
                 .reason
                 .is_none_or(|reason| self.reason == Some(reason.as_str()))
-            && self.lane.is_none_or(|lane| lane.matches(filter))
+            && self
+                .lane
+                .is_none_or(|lane| filter.matches_lane(&lane.tenant, &lane.queue, &lane.kind))
     }
 
     fn has_label(&self, label: JobLabel, now: Timestamp) -> bool {

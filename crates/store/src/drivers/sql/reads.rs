@@ -35,6 +35,10 @@ impl<S: SqlSession> Reads for S {
         SqlSession::damage(self)
     }
 
+    fn sql(&mut self) -> Option<&mut dyn SqlSession> {
+        Some(self)
+    }
+
     async fn record(
         &mut self,
         kind: RecordKind,

@@ -80,16 +80,6 @@ impl<LaneId: Ord + Copy> Recount<LaneId> {
         self.lanes.entry(lane).or_default().counted = totals;
     }
 
-    /// Takes the counts of states other than waiting for right.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn trust_other_states(&mut self) {
-        for totals in self.lanes.values_mut() {
-            totals.found = totals.counted;
-            totals.found.by_state[WAITING] = 0;
-            totals.found.retrying = 0;
-        }
-    }
-
     /// Jobs in a state other than waiting.
     pub(crate) fn found(&mut self, lane: LaneId, state: i16, count: i64, dead_letters: i64) {
         let found = &mut self.lanes.entry(lane).or_default().found;

@@ -11,7 +11,7 @@ use steadfast_core::{
 use crate::{
     claim::{DueIndex, DueRange, RangeAhead, WaitingJob},
     limits::{JOBS_AHEAD_MAX, RANGES_COUNTED_TOGETHER},
-    store::{JobCount, StartQuery, StartSnapshot},
+    store::{DueMinutes, StartQuery, StartSnapshot, WaitingSum},
 };
 
 /// A range in which jobs are counted.
@@ -35,6 +35,14 @@ pub(crate) struct CountedRange {
 pub(crate) struct RangeCount {
     pub jobs: u64,
     pub entries: u64,
+}
+
+/// The jobs of a range that wait for one minute.
+pub(crate) struct RangeMinute {
+    /// The index of the range.
+    pub range: usize,
+    pub minute: i64,
+    pub jobs: i64,
 }
 
 /// What a driver reads to explain a start.
@@ -65,6 +73,15 @@ pub(crate) trait StartReads: Sync {
         &self,
         ranges: Vec<CountedRange>,
     ) -> impl Future<Output = Result<Vec<RangeCount>, Self::Error>> + Send;
+
+    /// Counts the jobs of ranges up to a time by the minute, and at most so many of each range. Each
+    /// range comes with a time before which it has no living row.
+    fn count_minutes(
+        &self,
+        ranges: Vec<(DueRange, Timestamp)>,
+        until: Timestamp,
+        entries_max: i64,
+    ) -> impl Future<Output = Result<Vec<RangeMinute>, Self::Error>> + Send;
 
     /// The oldest unfinished job of a concurrency key.
     fn first_of_key(
@@ -112,37 +129,44 @@ pub(crate) async fn explain_start<R: StartReads>(
     Ok(Some(reading))
 }
 
-/// How many jobs for a destination are due.
-pub(crate) async fn count_due<R: StartReads>(
+/// Jobs for a destination that wait for a time up to `until`, by the minute.
+pub(crate) async fn due_minutes<R: StartReads>(
     reads: &R,
     destination: Destination,
     tenant: Option<Tenant>,
+    until: Timestamp,
     most: u64,
-) -> Result<JobCount, R::Error> {
+) -> Result<DueMinutes, R::Error> {
     let looked = reads.ask_index(move |index, now| {
-        let (ranges, is_cut) = index.due_ranges(&destination, tenant.as_ref(), now);
-        (ranges, is_cut, now)
+        let ranges = index.due_ranges(&destination, tenant.as_ref(), until);
+        (ranges, now)
     });
-    let (ranges, is_cut, now) = looked.await?;
-    let mut count = 0;
+    let ((ranges, mut at_least), now) = looked.await?;
+    let mut sum = WaitingSum::at(now);
+    let mut left = i64::try_from(most).unwrap_or(i64::MAX);
     for some in ranges.chunks(RANGES_COUNTED_TOGETHER) {
-        if count > most {
+        if left == 0 && at_least {
             break;
         }
-        let counted = some.iter().map(|(range, oldest_live)| CountedRange {
-            range: *range,
-            oldest_live: *oldest_live,
-            until: now,
-            before: None,
-            entries_max: (most - count).saturating_add(1),
-        });
-        let counts = reads.count(counted.collect()).await?;
-        count += counts.iter().map(|range| range.jobs).sum::<u64>();
+        // One more tells whether there are more.
+        let entries_max = left.saturating_add(1);
+        let counts = reads.count_minutes(some.to_vec(), until, entries_max);
+        for RangeMinute {
+            range,
+            minute,
+            jobs,
+        } in counts.await?
+        {
+            at_least |= jobs > left;
+            let jobs = jobs.min(left);
+            let is_retry = some.get(range).is_some_and(|it| it.0.level.is_retry());
+            sum.add(minute, jobs, if is_retry { jobs } else { 0 });
+            left -= jobs;
+        }
     }
-    let counted = JobCount::up_to(count, most);
-    Ok(JobCount {
-        at_least: counted.at_least || is_cut,
-        ..counted
+    Ok(DueMinutes {
+        minutes: sum.finish(),
+        at_least,
     })
 }
 

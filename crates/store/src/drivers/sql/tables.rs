@@ -20,7 +20,7 @@ use table::Table;
 
 use super::session::SqlSession;
 use crate::{
-    drivers::{Answer, Driver},
+    drivers::{Answer, Asker, Driver, driver_error::DriverError},
     error::StoreError,
     tables::{
         EncryptionKeyIds, InspectedRows, MoveSide, ResealedRows, RowPosition, TablePage, TableStore,
@@ -40,7 +40,15 @@ pub(crate) trait SqlDriver: Driver {
         operation: &'static str,
         arguments: A,
         verb: SqlVerb<A, T>,
-    ) -> impl Future<Output = Result<T, StoreError>> + Send;
+    ) -> impl Future<Output = Result<T, StoreError>> + Send {
+        let arguments = (arguments, verb);
+        self.read(
+            operation,
+            Asker::Caller,
+            arguments,
+            |tx, (arguments, verb)| run(tx.sql(), arguments, *verb),
+        )
+    }
 
     /// Runs a verb in a transaction, durably before it returns. It touches about this many rows.
     fn transact_sql<A: Send + Sync + 'static, T: Send + 'static>(
@@ -49,7 +57,12 @@ pub(crate) trait SqlDriver: Driver {
         rows: usize,
         arguments: A,
         verb: SqlVerb<A, T>,
-    ) -> impl Future<Output = Result<T, StoreError>> + Send;
+    ) -> impl Future<Output = Result<T, StoreError>> + Send {
+        let arguments = (arguments, verb);
+        self.transact(operation, rows, arguments, |tx, (arguments, verb)| {
+            run(tx.sql(), arguments, *verb)
+        })
+    }
 
     /// Lets no one write to a store that is moved, or lets all write again; `None` where only one
     /// process can have a store.
@@ -57,6 +70,17 @@ pub(crate) trait SqlDriver: Driver {
 
     /// Adds what is counted apart from its totals.
     fn add_counts(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
+}
+
+fn run<'a, A, T: Send + 'a>(
+    session: Option<&'a mut dyn SqlSession>,
+    arguments: &'a A,
+    verb: SqlVerb<A, T>,
+) -> Answer<'a, T> {
+    match session {
+        Some(session) => verb(session, arguments),
+        None => Box::pin(std::future::ready(Err(DriverError::NotRun))),
+    }
 }
 
 #[async_trait]

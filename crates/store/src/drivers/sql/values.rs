@@ -22,6 +22,12 @@ pub(crate) fn state(number: i16) -> Option<JobState> {
     })
 }
 
+/// The state of a row.
+pub(crate) fn read_state(number: i64) -> Result<JobState, DriverError> {
+    let known = i16::try_from(number).ok().and_then(state);
+    known.ok_or_else(|| DriverError::unreadable("state", number.to_string()))
+}
+
 pub(crate) fn state_number(state: JobState) -> i16 {
     match state {
         JobState::Waiting => 0,

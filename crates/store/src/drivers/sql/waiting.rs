@@ -4,16 +4,19 @@
 //! stored is how many jobs wait for each minute. All of a minute that is past are due, none of
 //! one to come is, and only of the present minute rows are counted, up to a limit.
 
+use std::collections::HashMap;
+
 use steadfast_core::Timestamp;
 
 use crate::{
+    lane::LaneId,
     limits::{PRESENT_ROWS_MAX, PRESENT_ROWS_OF_LANE_MAX, PRESENT_ROWS_OF_LANE_MIN},
     minutes::{minute, minute_start},
     store::LaneStats,
 };
 
 use super::{
-    counters::{WaitingCount, warn_if_negative},
+    counters::{LaneCounters, WaitingCount, warn_if_negative},
     values::unsigned,
 };
 
@@ -28,6 +31,18 @@ pub(crate) struct LaneWaiting {
 }
 
 impl LaneWaiting {
+    /// Of lanes by their counters, whatever the minute of their jobs.
+    pub(crate) fn of_lanes(lanes: &[(LaneId, LaneCounters)]) -> HashMap<LaneId, Self> {
+        let waiting = |counters: &LaneCounters| Self {
+            all: counters.waiting,
+            ..Self::default()
+        };
+        lanes
+            .iter()
+            .map(|(id, lane)| (*id, waiting(lane)))
+            .collect()
+    }
+
     /// Whether jobs are due, or may be.
     pub(crate) fn may_be_due(&self) -> bool {
         self.before.waiting > 0 || self.is_in_present()

@@ -13,15 +13,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use steadfast_core::{
     AuditRecord, Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, StepName,
-    Subscriptions, Timestamp, Transition, WorkerName,
+    Subscriptions, Transition, WorkerName,
 };
 
-use super::{
-    SqliteStore, claim, each, get, readers::Reader, session::Session, writer::EnqueueRequest,
-};
+use super::{SqliteStore, claim, each, get, readers::Reader, writer::EnqueueRequest};
 use crate::{
     error::{CommandError, EnqueueError, StoreError},
-    limits::PRUNE_BATCHES_MAX,
     store::{
         BaseStore as _, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore,
         PruneRequest, RenewResult, Renewal, SaveStepResult,
@@ -155,22 +152,7 @@ impl JobStore for SqliteStore {
     }
 
     async fn prune(&self, request: PruneRequest) -> Result<usize, StoreError> {
-        match request {
-            PruneRequest::Jobs {
-                ended_before,
-                limit,
-            } => self.prune_jobs(ended_before, limit).await,
-            PruneRequest::Names { keep } => self.delete_unused_names(keep).await,
-            PruneRequest::Operations {
-                ended_before,
-                limit,
-            } => verbs::prune::operations(self, ended_before, limit).await,
-            PruneRequest::Batches {
-                ended_before,
-                limit,
-            } => verbs::prune::batches(self, ended_before, limit).await,
-            PruneRequest::Audit { before, limit } => verbs::prune::audit(self, before, limit).await,
-        }
+        verbs::prune::prune(self, request).await
     }
 
     async fn recount(&self, repair: bool) -> Result<Vec<CounterDifference>, StoreError> {
@@ -184,31 +166,5 @@ impl JobStore for SqliteStore {
             Ok(())
         })
         .await
-    }
-}
-
-impl SqliteStore {
-    async fn prune_jobs(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
-        let position = *self.pruned_to();
-        let (pruned, position) = self
-            .write_page("prune", limit, move |session| {
-                prune::prune(session, ended_before, limit, position)
-            })
-            .await?;
-        *self.pruned_to() = position;
-        for delete in [
-            prune::delete_ticks,
-            prune::delete_minutes,
-            prune::delete_failures,
-        ] {
-            // In short transactions, so that the requests of others come in between.
-            for _ in 0..PRUNE_BATCHES_MAX {
-                let delete = move |session: &mut Session<'_>| delete(session, ended_before, limit);
-                if self.write_page("prune", limit, delete).await? < limit.max(1) {
-                    break;
-                }
-            }
-        }
-        Ok(pruned)
     }
 }

@@ -8,29 +8,23 @@ pub(crate) mod unused_names;
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, Row};
-use steadfast_core::{Kind, NewJob, Queue, RetryPolicy, Tenant};
+use rusqlite::{Connection, OptionalExtension};
+use steadfast_core::{NewJob, RetryPolicy};
 
-use super::{
-    driver_error::DriverError,
-    values::{parse, to_json},
-};
+use super::{driver_error::DriverError, values::to_json};
 use crate::{
     damage::DamageLog,
     drivers::sql::encryption::Cipher,
     drivers::sql::{
-        columns::columns,
+        columns::LaneColumns,
         numbers::{NameCache, NumberTaken, PolicyId, StoredNumbers, policy_number},
+        rows,
     },
     error::EnqueueError,
     lane::{Lane, LaneId},
     limits::LANES_PER_TENANT_MAX,
     verbs::tenant_room::{check_lanes, new_lanes},
 };
-
-columns! {
-    struct LaneColumns { tenant, queue, kind }
-}
 
 #[derive(Default)]
 pub(super) struct Names {
@@ -119,7 +113,7 @@ impl Names {
             let columns = LaneColumns::find(statement.column_names())?;
             let mut rows = statement.query([id])?;
             if let Some(row) = rows.next()? {
-                let lane = Arc::new(read_lane(&columns, row)?);
+                let lane = Arc::new(rows::lane(row, &columns)?);
                 self.cache.insert_lane(id, lane);
             }
         }
@@ -180,17 +174,9 @@ fn use_lane(conn: &Connection, id: LaneId, lane: &Lane) -> Result<(), DriverErro
     let (tenant, queue, kind) = (&lane.tenant, &lane.queue, &lane.kind);
     let mut rows = statement.query((id, tenant.as_str(), queue.as_str(), kind.as_str()))?;
     while let Some(row) = rows.next()? {
-        if read_lane(&columns, row)? != *lane {
+        if rows::lane(row, &columns)? != *lane {
             return Err(DriverError::unreadable("lane", NumberTaken(id)));
         }
     }
     Ok(())
-}
-
-fn read_lane(columns: &LaneColumns, row: &Row<'_>) -> Result<Lane, DriverError> {
-    Ok(Lane {
-        tenant: parse(row, columns.tenant, "tenant", Tenant::new)?,
-        queue: parse(row, columns.queue, "queue", Queue::new)?,
-        kind: parse(row, columns.kind, "kind", Kind::new)?,
-    })
 }

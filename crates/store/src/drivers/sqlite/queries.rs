@@ -9,9 +9,7 @@ pub(crate) mod stats;
 use std::ops::ControlFlow;
 
 use async_trait::async_trait;
-use steadfast_core::{
-    Attempt, Destination, GateId, GateState, Job, JobId, Payload, Tenant, Timestamp,
-};
+use steadfast_core::{Attempt, Destination, GateId, GateState, Job, JobId, Tenant, Timestamp};
 
 use super::{SqliteStore, log_file};
 use crate::{
@@ -19,8 +17,9 @@ use crate::{
     damage::DamagedRows,
     drivers::sql::start::{self, StartReads as _},
     error::StoreError,
+    listed_payload::with_payloads,
     store::{
-        AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, JobCount, JobFilter,
+        AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, JobCount, JobDetail, JobFilter,
         JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
         StartQuery, StartSnapshot, StoreMetrics,
     },
@@ -30,23 +29,19 @@ use list::CountProgress;
 
 #[async_trait]
 impl QueryStore for SqliteStore {
-    async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
-        self.read("get_jobs", move |reader| get::jobs(reader, &ids))
-            .await
-    }
-
-    async fn get_listed_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
-        self.read("get_listed_jobs", move |reader| list::jobs(reader, &ids))
-            .await
-    }
-
-    async fn short_payloads(
+    async fn get_jobs(
         &self,
         ids: Vec<JobId>,
-        bytes_max: usize,
-    ) -> Result<Vec<Option<Payload>>, StoreError> {
-        self.read("short_payloads", move |reader| {
-            get::short_payloads(reader, &ids, bytes_max)
+        detail: JobDetail,
+    ) -> Result<Vec<Option<Job>>, StoreError> {
+        self.read("get_jobs", move |reader| match detail {
+            JobDetail::Full => get::jobs(reader, &ids),
+            JobDetail::Listed => list::jobs(reader, &ids),
+            JobDetail::ShortPayload { bytes_max } => {
+                let jobs = list::jobs(reader, &ids)?;
+                let payloads = get::short_payloads(reader, &ids, bytes_max)?;
+                Ok(with_payloads(jobs, payloads))
+            }
         })
         .await
     }
@@ -114,16 +109,6 @@ impl QueryStore for SqliteStore {
         start::explain_start(&reader, &of).await
     }
 
-    async fn count_due(
-        &self,
-        destination: Destination,
-        tenant: Option<Tenant>,
-        most: u64,
-    ) -> Result<JobCount, StoreError> {
-        let reader = self.start_reader("count_due");
-        start::count_due(&reader, destination, tenant, most).await
-    }
-
     async fn gate_states(&self, of: Vec<GateId>) -> Result<Vec<GateState>, StoreError> {
         gates::refresh(self).await?;
         let reader = self.start_reader("gate_states");
@@ -171,7 +156,8 @@ impl QueryStore for SqliteStore {
         until: Timestamp,
         most: u64,
     ) -> Result<DueMinutes, StoreError> {
-        lane_minutes::due_minutes(self, destination, tenant, until, most).await
+        let reader = self.start_reader("due_minutes");
+        start::due_minutes(&reader, destination, tenant, until, most).await
     }
 
     async fn list_damaged(&self) -> Result<DamagedRows, StoreError> {

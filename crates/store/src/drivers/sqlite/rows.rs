@@ -1,27 +1,15 @@
 //! Jobs and attempts in rows.
 
 use rusqlite::{Connection, Row, Rows, Statement};
-use steadfast_core::{
-    Attempt, ConcurrencyKey, Destination, Fence, Guarantee, IdempotencyKey, Invalid, Job,
-    JobProgress, Payload, Priority, ScheduledRun, Tags, Traceparent, WorkerName,
-};
+use steadfast_core::{Attempt, Job};
 
-use super::{
-    driver_error::{DriverError, pass_over},
-    names::Names,
-    values::{
-        job_id, json_option, parse_option, schedule_id, state, text_option, time, time_option,
-        wrong_type,
-    },
-};
+use super::{driver_error::DriverError, names::Names, values::job_id};
 use crate::{
     damage::DamagedRow,
-    drivers::sql::encryption::{Cell, Cipher, open_webhook},
     drivers::sql::{
         columns::{AttemptColumns, JobColumns, columns},
-        extras::StoredExtras,
         paging::Readable,
-        values::duration,
+        rows::{self, RowValues},
     },
     lane::LaneId,
 };
@@ -99,145 +87,46 @@ impl JobRow {
         let columns = &columns.job;
         let lane = row.get(columns.lane)?;
         let policy = names.policy(conn, row.get(columns.policy)?)?;
-        let id = job_id(row.get(columns.id)?);
-        let payload = row.get_ref(columns.payload)?.as_str().map_err(wrong_type)?;
-        let payload = names.cipher().open(Cell::Payload(id), payload)?;
-        let name = names.lane(conn, lane)?;
-        let is_at_most_once: bool = row.get(columns.at_most_once)?;
-        let mut tags: Tags = json_option(row, columns.tags, "tags")?.unwrap_or_default();
-        let extras = json_option::<StoredExtras>(row, columns.extras, "extras")?;
-        let start_before = match &extras {
-            Some(_) => row.get(columns.start_before)?,
-            None => None,
-        };
-        let extras = extras.and_then(|extras| extras.read(start_before));
-        let traceparent = match text_option(row, columns.traceparent)? {
-            Some(text) => Traceparent::new(text).ok(),
-            None => Traceparent::take_from(&mut tags),
-        };
-        let job = Job {
-            id,
-            tenant: name.tenant.clone(),
-            queue: name.queue.clone(),
-            kind: name.kind.clone(),
-            payload: Payload::from_stored(&payload),
-            priority: Priority::new(row.get(columns.priority)?)
-                .map_err(|error| DriverError::unreadable("priority", error))?,
-            policy,
-            guarantee: if is_at_most_once {
-                Guarantee::AtMostOnce
-            } else {
-                Guarantee::AtLeastOnce
-            },
-            timeout: row.get::<_, Option<i64>>(columns.timeout)?.map(duration),
-            lease: duration(row.get(columns.lease)?),
-            idempotency_key: parse_option(
-                row,
-                columns.idempotency_key,
-                "idempotency key",
-                IdempotencyKey::new,
-            )?,
-            scheduled_run: scheduled_run(row.get(columns.schedule)?, row.get(columns.tick)?),
-            webhook: open_webhook(names.cipher(), id, text_option(row, columns.webhook)?)?,
-            destination: parse_option(row, columns.destination, "destination", Destination::new)?,
-            concurrency_key: parse_option(
-                row,
-                columns.concurrency_key,
-                "concurrency key",
-                ConcurrencyKey::new,
-            )?,
-            tags,
-            traceparent,
-            extras,
-            created_at: time(row.get(columns.created_at)?),
-            progress: progress(columns, row)?,
-        };
+        let name = names.lane(conn, lane)?.clone();
+        let job = rows::job(row, columns, name, policy, names.cipher())?;
         Ok(Self { seq, lane, job })
     }
 }
 
-fn progress(columns: &JobColumns, row: &Row<'_>) -> Result<JobProgress, DriverError> {
-    Ok(JobProgress {
-        state: state(row.get(columns.state)?)?,
-        run_at: time(row.get(columns.run_at)?),
-        fence: Fence(row.get(columns.fence)?),
-        attempt: row.get(columns.attempt)?,
-        attempts_before: row.get(columns.attempts_before)?,
-        cancel_requested: row.get(columns.cancel_requested)?,
-        lease_until: time_option(row, columns.lease_until)?,
-        started_at: time_option(row, columns.started_at)?,
-        first_started_at: time_option(row, columns.first_started_at)?,
-        finished_at: time_option(row, columns.finished_at)?,
-        resolved_at: time_option(row, columns.resolved_at)?,
-        worker: parse_option(row, columns.worker, "worker", WorkerName::new)?,
-        snoozes: row.get(columns.snoozes)?,
-        last_delay: row.get::<_, Option<i64>>(columns.last_delay)?.map(duration),
-        reason: parse_option(row, columns.reason, "reason", str::parse)?,
-        failure: json_option(row, columns.failure, "failure")?,
-        note: row.get(columns.note)?,
-    })
-}
-
 /// All attempt records of a result.
 pub(super) fn attempts(
-    mut rows: Rows<'_>,
+    mut found: Rows<'_>,
     names: &Names,
 ) -> Result<Readable<Attempt>, DriverError> {
     let mut attempts = Readable::default();
     let mut columns = None;
-    while let Some(row) = rows.next()? {
-        let found = match columns {
-            Some(found) => found,
+    while let Some(row) = found.next()? {
+        let columns = match columns {
+            Some(known) => known,
             None => *columns.insert(AttemptColumns::find(row.as_ref().column_names())?),
         };
-        let (job, fence): ([u8; 16], i64) = (row.get(found.job)?, row.get(found.fence)?);
-        let id = format_args!("{}/{fence}", job_id(job));
-        attempts.push(pass_over(
-            attempt(&found, row, names.cipher()),
-            names.damage_log(),
-            "attempt",
-            id,
-        )?);
+        let (cipher, damage) = (names.cipher(), names.damage_log());
+        rows::push_attempt(&mut attempts, row, &columns, cipher, damage)?;
     }
     Ok(attempts)
 }
 
-/// A row of an attempt, with the job's public id in place of its number.
-fn attempt(
-    columns: &AttemptColumns,
-    row: &Row<'_>,
-    cipher: &Cipher,
-) -> Result<Attempt, DriverError> {
-    let (job, fence) = (
-        job_id(row.get(columns.job)?),
-        Fence(row.get(columns.fence)?),
-    );
-    let output = text_option(row, columns.output)?;
-    let output = output.map(|output| cipher.open(Cell::Output(job, fence), output));
-    let status = row.get_ref(columns.status)?.as_str().map_err(wrong_type)?;
-    Ok(Attempt {
-        job,
-        fence,
-        attempt: row.get(columns.attempt)?,
-        attempts_before: row.get(columns.attempts_before)?,
-        status: status
-            .parse()
-            .map_err(|error: Invalid| DriverError::unreadable("status", error))?,
-        started_at: time(row.get(columns.started_at)?),
-        finished_at: time(row.get(columns.finished_at)?),
-        worker: parse_option(row, columns.worker, "worker", WorkerName::new)?,
-        failure: json_option(row, columns.failure, "failure")?,
-        output: output
-            .transpose()?
-            .map(|output| Payload::from_stored(&output)),
-        note: row.get(columns.note)?,
-        decision: json_option(row, columns.decision, "decision")?,
-    })
-}
+impl RowValues for Row<'_> {
+    fn int_if_any(&self, column: usize) -> Result<Option<i64>, DriverError> {
+        Ok(self.get(column)?)
+    }
 
-fn scheduled_run(schedule: Option<[u8; 16]>, tick: Option<i64>) -> Option<ScheduledRun> {
-    Some(ScheduledRun {
-        schedule: schedule_id(schedule?),
-        tick: time(tick?),
-    })
+    fn text_if_any(&self, column: usize) -> Result<Option<&str>, DriverError> {
+        let text = self.get_ref(column)?.as_str_or_null();
+        text.map_err(|error| DriverError::unreadable("value", error))
+    }
+
+    fn id_if_any(&self, column: usize) -> Result<Option<u128>, DriverError> {
+        let bytes: Option<[u8; 16]> = self.get(column)?;
+        Ok(bytes.map(u128::from_be_bytes))
+    }
+
+    fn free_text(&self, column: usize) -> Result<Option<String>, DriverError> {
+        Ok(self.get(column)?)
+    }
 }

@@ -7,13 +7,10 @@ use rusqlite::{
     Connection, params_from_iter,
     types::{Null, ToSql, ToSqlOutput, ValueRef},
 };
-use steadfast_core::{
-    EncryptedPart, Job, JobCommand, JobId, KeyRotation, NewJob, Subscriptions, Timestamp,
-    WaitingRequest,
-};
+use steadfast_core::{Job, JobCommand, JobId, NewJob, Subscriptions, Timestamp, WaitingRequest};
 
 use super::{
-    SqliteStore, change, counts, enqueue, get, insert, names::Names, readers::Reader,
+    SqliteStore, change, counts, enqueue, get, insert, jobs::prune, names::Names, readers::Reader,
     session::Session,
 };
 use crate::{
@@ -23,15 +20,14 @@ use crate::{
     drivers::sql::encryption::Cipher,
     drivers::sql::{
         session::{SqlRow, SqlSession, SqlValue},
-        tables::{Dialect, SqlDriver, SqlVerb},
+        tables::{Dialect, SqlDriver},
         transaction::SqlWriter,
     },
     drivers::transaction::{JobCondition, WakeReason},
-    drivers::{Asker, Driver, Query, Verb},
+    drivers::{Asker, Driver, KeyRotator, Query, Verb},
     error::{CommandError, EnqueueError, StoreError},
     failures::FailureTallies,
     store::{BaseStore, EnqueueResult},
-    tables,
     verbs::{event_position::EventPosition, failures::add_counts},
 };
 use wrappers::{ReaderSnapshot, WriterTransaction, finish};
@@ -59,19 +55,16 @@ impl Driver for SqliteStore {
         .await
     }
 
-    async fn new_rotation(&self) -> Result<Option<KeyRotation>, StoreError> {
-        tables::new_rotation(self).await
+    fn key_rotator(&self) -> Option<&dyn KeyRotator> {
+        Some(self)
     }
 
-    async fn encrypt_part(
-        &self,
-        rotation: &KeyRotation,
-    ) -> Result<Option<EncryptedPart>, StoreError> {
-        tables::encrypt_part(self, rotation).await
+    async fn prune_jobs(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        prune::jobs(self, ended_before, limit).await
     }
 
-    async fn forget_unused_keys(&self, rotation: &KeyRotation) -> Result<(), StoreError> {
-        tables::forget_unused_keys(self, rotation).await
+    async fn prune_names(&self, keep: usize) -> Result<usize, StoreError> {
+        self.delete_unused_names(keep).await
     }
 
     async fn read<A: Send + Sync + 'static, T: Send + 'static>(
@@ -93,32 +86,6 @@ impl Driver for SqliteStore {
 
 impl SqlDriver for SqliteStore {
     const DIALECT: Dialect = Dialect::Sqlite;
-
-    async fn read_sql<A: Send + Sync + 'static, T: Send + 'static>(
-        &self,
-        operation: &'static str,
-        arguments: A,
-        verb: SqlVerb<A, T>,
-    ) -> Result<T, StoreError> {
-        let now = self.now();
-        SqliteStore::read(self, operation, move |reader| {
-            finish(verb(&mut ReaderSnapshot::new(reader, now), &arguments))
-        })
-        .await
-    }
-
-    async fn transact_sql<A: Send + Sync + 'static, T: Send + 'static>(
-        &self,
-        operation: &'static str,
-        rows: usize,
-        arguments: A,
-        verb: SqlVerb<A, T>,
-    ) -> Result<T, StoreError> {
-        self.write_page(operation, rows, move |session| {
-            finish(verb(&mut WriterTransaction::new(session), &arguments))
-        })
-        .await
-    }
 
     fn move_fence(_is_up: bool) -> Option<&'static str> {
         None
@@ -227,7 +194,7 @@ impl SqlWriter for WriterTransaction<'_, '_> {
     }
 
     async fn delete_jobs(&mut self, jobs: &[JobId]) -> Result<(), DriverError> {
-        super::jobs::prune::delete_jobs(self, jobs)
+        prune::delete_jobs(self, jobs)
     }
 }
 

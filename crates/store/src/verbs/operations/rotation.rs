@@ -9,7 +9,10 @@ use steadfast_core::{
     limits::NODE_SILENT_AFTER,
 };
 
-use super::stored::{find, save};
+use super::{
+    CHANGE,
+    stored::{find, save},
+};
 use crate::{
     drivers::{
         Asker, Driver,
@@ -25,7 +28,7 @@ pub(super) async fn work<D: Driver>(
     id: OperationId,
     revision: u64,
 ) -> Result<OperationChange, StoreError> {
-    let found = store.read("work_rotation", Asker::Caller, id, |tx, id| {
+    let found = store.read(CHANGE, Asker::Caller, id, |tx, id| {
         Box::pin(find(tx, *id, Lock::None))
     });
     let Some(stored) = found.await? else {
@@ -50,7 +53,10 @@ pub(super) async fn work<D: Driver>(
     let Some(rotation) = &stored.operation.rotation else {
         return Ok(OperationChange::NotFound);
     };
-    let Some(mut part) = store.encrypt_part(rotation).await? else {
+    let Some(rotator) = store.key_rotator() else {
+        return Ok(OperationChange::Outdated);
+    };
+    let Some(mut part) = rotator.encrypt_part(rotation).await? else {
         return Ok(OperationChange::Outdated);
     };
     if part.next.is_none() {
@@ -61,11 +67,11 @@ pub(super) async fn work<D: Driver>(
         && next.operation.progress.status == OperationStatus::Done
         && let Some(rotation) = &next.operation.rotation
     {
-        store.forget_unused_keys(rotation).await?;
+        rotator.forget_unused_keys(rotation).await?;
     }
     let arguments = (id, revision, event);
     store
-        .transact("work_rotation", 2, arguments, |tx, it| {
+        .transact(CHANGE, 2, arguments, |tx, it| {
             Box::pin(count(tx, it.0, it.1, &it.2))
         })
         .await

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use steadfast_core::{Gate, GateId, GateLimits, GateScope};
 use steadfast_store::{
-    BaseStore as _, GateSettings, JobFilter, JobStore as _, QueryStore as _, ScheduleStore as _,
+    BaseStore as _, GateSettings, JobDetail, JobFilter, JobStore as _, QueryStore as _,
+    ScheduleStore as _,
 };
 
 use crate::common::{TestDatabase, jobs, request, schedule};
@@ -63,13 +64,19 @@ async fn a_row_that_cannot_be_read_does_not_hold_up_the_others() {
     let page = steadfast_store::PageRequest::first(10);
     let listed = store.list_jobs(JobFilter::default(), page).await.unwrap();
     assert_eq!(listed.items.len(), 2);
-    let error = store.get_jobs(vec![broken]).await.unwrap_err();
+    let error = store
+        .get_jobs(vec![broken], JobDetail::Full)
+        .await
+        .unwrap_err();
     assert!(!error.is_transient(), "{error}");
     let damaged = error.damaged_row().unwrap();
     assert!(damaged.reason.contains("tags"), "{damaged}");
     assert_eq!(damaged.tenant.as_ref().unwrap().as_str(), "default");
     let other = listed.items[0].id;
-    let both = store.get_jobs(vec![broken, other]).await.unwrap();
+    let both = store
+        .get_jobs(vec![broken, other], JobDetail::Full)
+        .await
+        .unwrap();
     assert!(both[0].is_none() && both[1].is_some());
     for store in [&store, &database.open().await] {
         let listed = store.list_damaged().await.unwrap().rows;

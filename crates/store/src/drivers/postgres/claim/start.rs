@@ -21,7 +21,7 @@ use crate::{
     claim::{DueIndex, DueRange},
     drivers::sql::{
         paging::row_limit,
-        start::{CountedRange, RangeCount, StartReads},
+        start::{CountedRange, RangeCount, RangeMinute, StartReads},
     },
     limits::GATE_HOLDERS_MAX,
 };
@@ -109,6 +109,38 @@ impl StartReads for StartReader<'_> {
             })
         });
         counts.collect()
+    }
+
+    async fn count_minutes(
+        &self,
+        ranges: Vec<(DueRange, Timestamp)>,
+        until: Timestamp,
+        entries_max: i64,
+    ) -> Result<Vec<RangeMinute>, DriverError> {
+        let columns = RangeColumns::of(ranges.iter().map(|(range, _)| range));
+        let oldest_live = ranges
+            .iter()
+            .map(|(_, oldest_live)| oldest_live.as_micros());
+        let oldest_live: Vec<i64> = oldest_live.collect();
+        let params: [&(dyn ToSql + Sync); 6] = [
+            &columns.lanes,
+            &columns.flow_keys,
+            &columns.levels,
+            &oldest_live,
+            &until.as_micros(),
+            &entries_max,
+        ];
+        let sql = include_str!("start/due_by_minute.sql");
+        let mut minutes = Vec::new();
+        for row in self.session.query(sql, &params).await? {
+            let index = usize::try_from(row.try_get::<_, i64>("number")? - 1);
+            minutes.push(RangeMinute {
+                range: index.unwrap_or(usize::MAX),
+                minute: row.try_get("minute")?,
+                jobs: row.try_get("jobs")?,
+            });
+        }
+        Ok(minutes)
     }
 
     async fn first_of_key(&self, number: i64) -> Result<Option<Job>, DriverError> {

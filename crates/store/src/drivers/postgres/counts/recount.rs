@@ -1,5 +1,4 @@
-//! Holding the counters against the jobs, and repairing them: all of them when asked, and by
-//! itself the lanes that nodes of the version before have touched.
+//! Holding the counters against the jobs, and repairing them.
 
 use crate::drivers::postgres::{
     counts::Counts,
@@ -18,7 +17,7 @@ use crate::{
     store::CounterDifference,
 };
 
-/// All lanes. A repair of another node is waited for, as long as a statement may take.
+/// A repair of another node is waited for, as long as a statement may take.
 pub(crate) async fn recount(
     conn: &mut Conn<'_>,
     repair: bool,
@@ -26,7 +25,7 @@ pub(crate) async fn recount(
     if !repair {
         let snapshot = conn.snapshot().await?;
         let session = snapshot.session();
-        let differences = differences(&session, &read(&session, None).await?).await?;
+        let differences = differences(&session, &read(&session).await?).await?;
         snapshot.commit().await?;
         return Ok(differences);
     }
@@ -36,21 +35,17 @@ pub(crate) async fn recount(
     session
         .execute(include_str!("recount/recount_lock.sql"), &[])
         .await?;
-    let recount = read(&session, None).await?;
+    let recount = read(&session).await?;
     let differences = differences(&session, &recount).await?;
     correct(&session, &recount).await?;
     transaction.commit().await?;
     Ok(differences)
 }
 
-/// Of some lanes, only waiting jobs are held against their counters.
-async fn read(
-    session: &Session<'_>,
-    lanes: Option<&[LaneId]>,
-) -> Result<Recount<LaneId>, DriverError> {
+async fn read(session: &Session<'_>) -> Result<Recount<LaneId>, DriverError> {
     let mut recount = Recount::new();
     let sql = include_str!("recount/recount_lanes.sql");
-    for row in session.query(sql, &[&lanes]).await? {
+    for row in session.query(sql, &[]).await? {
         let by_state = [
             row.try_get("waiting")?,
             row.try_get("running")?,
@@ -65,23 +60,18 @@ async fn read(
         };
         recount.counted(row.try_get("lane")?, totals);
     }
-    match lanes {
-        Some(_) => recount.trust_other_states(),
-        None => {
-            let sql = include_str!("recount/recount_jobs.sql");
-            for row in session.query(sql, &[]).await? {
-                let (count, dead_letters) = (row.try_get("count")?, row.try_get("dead_letters")?);
-                let (lane, state) = (row.try_get("lane")?, row.try_get("state")?);
-                recount.found(lane, state, count, dead_letters);
-            }
-        }
+    let sql = include_str!("recount/recount_jobs.sql");
+    for row in session.query(sql, &[]).await? {
+        let (count, dead_letters) = (row.try_get("count")?, row.try_get("dead_letters")?);
+        let (lane, state) = (row.try_get("lane")?, row.try_get("state")?);
+        recount.found(lane, state, count, dead_letters);
     }
     let long_past = minute(session.shared.clock.now().minus(WAITING_MINUTES_KEPT));
     for (sql, is_stored) in [
         (include_str!("recount/recount_minutes.sql"), true),
         (include_str!("recount/recount_waiting.sql"), false),
     ] {
-        for row in session.query(sql, &[&long_past, &lanes]).await? {
+        for row in session.query(sql, &[&long_past]).await? {
             let count = WaitingCount {
                 waiting: row.try_get("waiting")?,
                 retrying: row.try_get("retrying")?,

@@ -22,7 +22,7 @@ use crate::drivers::postgres::{
 use crate::{
     claim::{DueRange, FlowKeyId, Level},
     drivers::sql::encryption::{Cell, Cipher, seal_webhook},
-    drivers::sql::{extras::StoredExtras, values::nanos},
+    drivers::sql::{rows::extras::StoredExtras, values::nanos},
     error::EnqueueError,
     lane::Lane,
     store::EnqueueResult,

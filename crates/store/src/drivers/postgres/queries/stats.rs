@@ -76,7 +76,7 @@ pub(crate) async fn lane_counters(
 ) -> Result<Vec<(LaneId, LaneCounters)>, DriverError> {
     let mut lanes = load_lanes(session, filter.tenant.as_ref()).await?;
     let all = lanes.len();
-    lanes.retain(|_, lane| lane.matches(filter));
+    lanes.retain(|_, lane| filter.matches_lane(&lane.tenant, &lane.queue, &lane.kind));
     let is_part = filter.tenant.is_some() || lanes.len() < all;
     let some: Option<Vec<LaneId>> = is_part.then(|| lanes.keys().copied().collect());
     let rows = session
@@ -93,18 +93,7 @@ pub(crate) async fn lane_counters(
         let Some(lane) = lanes.get(&id) else {
             continue;
         };
-        let mut stats = LaneStats::of_lane(lane);
-        stats.running = number(row, columns.running)?;
-        stats.succeeded = number(row, columns.succeeded)?;
-        stats.failed = number(row, columns.failed)?;
-        stats.cancelled = number(row, columns.cancelled)?;
-        stats.dead_letters = number(row, columns.dead_letters)?;
-        stats.total = tally(row, &tally_columns)?;
-        let waiting = WaitingCount {
-            waiting: row.try_get(columns.waiting)?,
-            retrying: row.try_get(columns.retrying)?,
-        };
-        let counters = LaneCounters { waiting, stats };
+        let counters = LaneCounters::read(row, lane, &columns, &tally_columns)?;
         if !counters.is_empty() {
             all.push((id, counters));
         }
@@ -126,7 +115,7 @@ async fn recent(
     };
     let columns = tally_columns(first)?;
     rows.iter()
-        .map(|row| Ok((row.try_get("lane")?, tally(row, &columns)?)))
+        .map(|row| Ok((row.try_get("lane")?, counters::tally(row, &columns)?)))
         .collect()
 }
 
@@ -145,7 +134,7 @@ pub(crate) async fn minute_stats(
     rows.iter()
         .map(|row| {
             let at = minute_start(row.try_get("minute")?);
-            let tally = tally(row, &columns)?;
+            let tally = counters::tally(row, &columns)?;
             Ok(MinuteStats { at, tally })
         })
         .collect()
@@ -158,17 +147,7 @@ async fn waiting_minutes(
     present: PresentMinute,
     lanes: &[(LaneId, LaneCounters)],
 ) -> Result<HashMap<LaneId, LaneWaiting>, DriverError> {
-    let all = lanes.iter().map(|(lane, counters)| {
-        let all = counters.waiting;
-        (
-            *lane,
-            LaneWaiting {
-                all,
-                ..LaneWaiting::default()
-            },
-        )
-    });
-    let mut waiting: HashMap<LaneId, LaneWaiting> = all.collect();
+    let mut waiting = LaneWaiting::of_lanes(lanes);
     let sql = include_str!("stats/stats_minutes.sql");
     let tenant = tenant.map(Tenant::as_str);
     for row in session.query(sql, &[&present.number, &tenant]).await? {
@@ -243,19 +222,4 @@ async fn due_of_present(
 pub(crate) fn tally_columns(row: &Row) -> Result<TallyColumns, DriverError> {
     let names = row.columns().iter().map(|column| column.name());
     Ok(TallyColumns::find(names)?)
-}
-
-pub(crate) fn tally(row: &Row, columns: &TallyColumns) -> Result<Tally, DriverError> {
-    Ok(Tally {
-        attempts: number(row, columns.attempts)?,
-        successes: number(row, columns.successes)?,
-        failures: number(row, columns.failures)?,
-        retries: number(row, columns.retries)?,
-        successful_retries: number(row, columns.successful_retries)?,
-        exhausted: number(row, columns.exhausted)?,
-    })
-}
-
-fn number(row: &Row, column: usize) -> Result<u64, DriverError> {
-    Ok(counters::shown(row.try_get(column)?))
 }

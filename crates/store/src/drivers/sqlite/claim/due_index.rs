@@ -7,19 +7,17 @@
 use std::{collections::HashSet, sync::Arc};
 
 use rusqlite::{Connection, Row, params};
-use steadfast_core::{
-    ConcurrencyKey, Destination, FlowKey, GateNumber, GateState, Gates, NewJob, Timestamp,
-};
+use steadfast_core::{FlowKey, GateNumber, GateState, Gates, NewJob, Timestamp};
 
 use crate::drivers::sqlite::{
     driver_error::{DriverError, pass_over},
     names::Names,
-    values::{parse_option, time},
+    values::time,
 };
 use crate::{
     claim::{DueIndex, DueRange, FlowKeyId, Head, Level, Writers},
     drivers::current_gates::CurrentGates,
-    drivers::sql::columns::columns,
+    drivers::sql::{columns::columns, rows},
     limits::CLAIM_EMPTY_RANGES_MAX,
     store::ClaimRequest,
 };
@@ -232,16 +230,6 @@ pub(crate) fn read_flow_key(
         Err(error) if error.is_unreadable() => return Ok(None),
         Err(error) => return Err(error),
     };
-    let read =
-        parse_option(row, destination, "destination", Destination::new).and_then(|destination| {
-            let key = "concurrency key";
-            Ok(FlowKey {
-                tenant: lane.tenant,
-                queue: lane.queue,
-                kind: lane.kind,
-                destination,
-                concurrency_key: parse_option(row, concurrency_key, key, ConcurrencyKey::new)?,
-            })
-        });
+    let read = rows::flow_key(row, lane, (destination, concurrency_key));
     pass_over(read, &damage, "flow key", format_args!("{id:?}"))
 }

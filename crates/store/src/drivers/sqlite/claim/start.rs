@@ -17,13 +17,14 @@ use crate::drivers::sqlite::{
     readers::Reader,
     rows::{JobRow, JobRowColumns},
     session::Session,
-    values::{job_id, job_key, parse_option, time},
+    values::{job_id, job_key, time},
 };
 use crate::{
     claim::{DueIndex, DueRange, FlowKeyId},
     drivers::sql::{
         paging::row_limit,
-        start::{CountedRange, RangeCount, StartReads},
+        rows::RowValues as _,
+        start::{CountedRange, RangeCount, RangeMinute, StartReads},
     },
     error::StoreError,
     limits::{GATE_HOLDERS_MAX, HOLDERS_LOOKED_MAX},
@@ -107,6 +108,33 @@ impl StartReads for StartReader<'_> {
         let count = move |reader: &mut Reader| {
             let counts = ranges.iter().map(|range| count_range(&reader.conn, range));
             counts.collect()
+        };
+        self.store.read(self.operation, count).await
+    }
+
+    async fn count_minutes(
+        &self,
+        ranges: Vec<(DueRange, Timestamp)>,
+        until: Timestamp,
+        entries_max: i64,
+    ) -> Result<Vec<RangeMinute>, StoreError> {
+        let count = move |reader: &mut Reader| {
+            let mut minutes = Vec::new();
+            let sql = include_str!("start/due_by_minute.sql");
+            let mut statement = reader.conn.prepare_cached(sql)?;
+            for (index, (range, _)) in ranges.iter().enumerate() {
+                let FlowKeyId { lane, number } = range.flow_key;
+                let (level, until) = (range.level.number(), until.as_micros());
+                let mut rows = statement.query(params![lane, number, level, until, entries_max])?;
+                while let Some(row) = rows.next()? {
+                    minutes.push(RangeMinute {
+                        range: index,
+                        minute: row.get("minute")?,
+                        jobs: row.get("jobs")?,
+                    });
+                }
+            }
+            Ok(minutes)
         };
         self.store.read(self.operation, count).await
     }
@@ -202,7 +230,7 @@ fn holders(
         let holder = GateHolder {
             job: job_id(row.get("id")?),
             tenant: tenant.clone(),
-            worker: parse_option(row, 5, "worker", WorkerName::new)?,
+            worker: row.parsed(5, "worker", WorkerName::new)?,
             since: time(row.get("since")?),
         };
         let is_passed = |gate: &&AppliedGate| gates.iter().any(|it| it.number == gate.number);

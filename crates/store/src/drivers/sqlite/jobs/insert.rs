@@ -17,7 +17,7 @@ use crate::drivers::sqlite::{
 use crate::{
     claim::{DueRange, FlowKeyId, Level},
     drivers::sql::encryption::{Cell, Cipher, seal_webhook},
-    drivers::sql::{extras::StoredExtras, values::nanos},
+    drivers::sql::{rows::extras::StoredExtras, values::nanos},
     limits::PAYLOAD_INLINE_BYTES_MAX,
     store::EnqueueResult,
 };

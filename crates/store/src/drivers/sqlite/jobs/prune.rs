@@ -4,20 +4,46 @@ use rusqlite::{Row, params};
 use steadfast_core::{JobId, JobState, ScheduleId, Timestamp, limits};
 
 use crate::drivers::sqlite::{
+    SqliteStore,
     counts::{Bucket, fold_waiting},
     driver_error::DriverError,
     session::Session,
-    values::{job_id, job_key, schedule_id, schedule_key, state},
+    values::{job_id, job_key, read_state, schedule_id, schedule_key},
 };
 use crate::{
     drivers::sql::{
         paging::row_limit,
         prune_position::{PruneFinding, PrunePosition, PruneRange},
     },
+    error::StoreError,
     lane::LaneId,
-    limits::MINUTES_KEPT,
+    limits::{MINUTES_KEPT, PRUNE_BATCHES_MAX},
     minutes::minute,
 };
+
+pub(crate) async fn jobs(
+    store: &SqliteStore,
+    ended_before: Timestamp,
+    limit: usize,
+) -> Result<usize, StoreError> {
+    let position = *store.pruned_to();
+    let (pruned, position) = store
+        .write_page("prune", limit, move |session| {
+            prune(session, ended_before, limit, position)
+        })
+        .await?;
+    *store.pruned_to() = position;
+    for delete in [delete_ticks, delete_minutes, delete_failures] {
+        // In short transactions, so that the requests of others come in between.
+        for _ in 0..PRUNE_BATCHES_MAX {
+            let delete = move |session: &mut Session<'_>| delete(session, ended_before, limit);
+            if store.write_page("prune", limit, delete).await? < limit.max(1) {
+                break;
+            }
+        }
+    }
+    Ok(pruned)
+}
 
 /// Deletes one batch of jobs. Answers how many it was, and where to go on once that is committed.
 pub(crate) fn prune(
@@ -123,7 +149,7 @@ impl OldJob {
             seq: row.get("seq")?,
             id: job_id(row.get("id")?),
             lane: row.get("lane")?,
-            state: state(row.get("state")?)?,
+            state: read_state(row.get("state")?)?,
             key: row.get("idempotency_key")?,
             schedule: row.get::<_, Option<_>>("schedule")?.map(schedule_id),
             has_tags: row.get("has_tags")?,

@@ -2,4 +2,4 @@
 -- Parameters: 1 lane, 2 tenant, 3 queue, 4 kind. Rows: the names that the number stands for. Locks: write.
 INSERT INTO steadfast_lane (id, tenant, queue, kind) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (id) DO UPDATE SET unused_since = NULL
-RETURNING tenant, queue, kind
+RETURNING id, tenant, queue, kind

@@ -1,21 +1,14 @@
 //! What is coming and what has been, by the minute.
 
 use rusqlite::params;
-use steadfast_core::{Destination, Tenant, Timestamp};
+use steadfast_core::{Tenant, Timestamp};
 
-use crate::drivers::sqlite::{
-    SqliteStore,
-    driver_error::DriverError,
-    readers::Reader,
-    stats::{tally, tally_columns},
-};
+use crate::drivers::sqlite::{driver_error::DriverError, readers::Reader, stats::tally_columns};
 use crate::{
-    claim::{DueRange, FlowKeyId},
-    drivers::sql::{paging::row_limit, start::StartReads as _},
-    error::StoreError,
+    drivers::sql::{counters, paging::row_limit},
     limits::LANE_MINUTES_MAX,
-    minutes::{minute, minute_start},
-    store::{DueMinutes, LaneMinutesList, LaneMinutesSum, WaitingSum},
+    minutes::minute,
+    store::{LaneMinutesList, LaneMinutesSum},
 };
 
 pub(crate) fn lane_minutes(
@@ -45,66 +38,9 @@ pub(crate) fn lane_minutes(
     while let Some(row) = rows.next()? {
         rows_read[1] += 1;
         if let Ok(lane) = names.lane(conn, row.get("lane")?) {
-            sum.add_ended(lane, row.get("minute")?, tally(row, &columns)?);
+            sum.add_ended(lane, row.get("minute")?, counters::tally(row, &columns)?);
         }
     }
     let is_cut = rows_read.iter().any(|rows| *rows >= LANE_MINUTES_MAX);
     Ok(sum.finish(is_cut))
-}
-
-/// Jobs for a destination that wait for a time until `until`.
-pub(crate) async fn due_minutes(
-    store: &SqliteStore,
-    destination: Destination,
-    tenant: Option<Tenant>,
-    until: Timestamp,
-    most: u64,
-) -> Result<DueMinutes, StoreError> {
-    let reader = store.start_reader("due_minutes");
-    let looked = reader.ask_index(move |index, now| {
-        let found = index.due_ranges(&destination, tenant.as_ref(), until);
-        (found, now)
-    });
-    let ((ranges, is_cut), now) = looked.await?;
-    let count = move |reader: &mut Reader| {
-        let ranges: Vec<DueRange> = ranges.iter().map(|(range, _)| *range).collect();
-        count_ranges(reader, &ranges, until, now, most, is_cut)
-    };
-    store.read("due_minutes", count).await
-}
-
-fn count_ranges(
-    reader: &mut Reader,
-    ranges: &[DueRange],
-    until: Timestamp,
-    now: Timestamp,
-    most: u64,
-    is_cut: bool,
-) -> Result<DueMinutes, DriverError> {
-    let mut sum = WaitingSum::at(now);
-    let mut left = i64::try_from(most).unwrap_or(i64::MAX);
-    let mut at_least = is_cut;
-    let sql = include_str!("lane_minutes/due_by_minute.sql");
-    let mut statement = reader.conn.prepare_cached(sql)?;
-    // To the end of its minute.
-    let until = minute_start(minute(until) + 1).as_micros();
-    for range in ranges {
-        let FlowKeyId { lane, number } = range.flow_key;
-        let level = range.level.number();
-        // One more tells whether there are more.
-        let limit = left.saturating_add(1);
-        let mut rows = statement.query(params![lane, number, level, until, limit])?;
-        while let Some(row) = rows.next()? {
-            let jobs: i64 = row.get("jobs")?;
-            at_least |= jobs > left;
-            let jobs = jobs.min(left);
-            let retries = if range.level.is_retry() { jobs } else { 0 };
-            sum.add(row.get("minute")?, jobs, retries);
-            left -= jobs;
-        }
-    }
-    Ok(DueMinutes {
-        minutes: sum.finish(),
-        at_least,
-    })
 }

@@ -2,29 +2,22 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, Row, Statement, params};
+use rusqlite::{Connection, Statement, params};
 use steadfast_core::{Kind, Queue, Tally, Tenant, Timestamp};
 
-use crate::drivers::sqlite::{
-    driver_error::DriverError,
-    readers::Reader,
-    values::{parse, time},
-};
+use crate::drivers::sqlite::{driver_error::DriverError, readers::Reader, values::time};
 use crate::{
     drivers::sql::{
-        columns::{CounterColumns, TallyColumns, columns},
+        columns::{CounterColumns, LaneColumns, TallyColumns},
         counters::{self, LaneCounters, WaitingCount},
+        rows,
         waiting::{LaneWaiting, PresentMinute, present_rows_limit},
     },
-    lane::{Lane, LaneId},
+    lane::LaneId,
     limits::RANGES_OF_LANE_MAX,
     minutes::{minute, minute_start},
     store::{JobFilter, LaneStats, MinuteStats},
 };
-
-columns! {
-    struct LaneColumns { id, tenant, queue, kind }
-}
 
 pub(crate) fn lane_stats(
     reader: &mut Reader,
@@ -76,17 +69,7 @@ fn waiting_minutes(
     present: PresentMinute,
     lanes: &[(LaneId, LaneCounters)],
 ) -> Result<HashMap<LaneId, LaneWaiting>, DriverError> {
-    let all = lanes.iter().map(|(lane, counters)| {
-        let all = counters.waiting;
-        (
-            *lane,
-            LaneWaiting {
-                all,
-                ..LaneWaiting::default()
-            },
-        )
-    });
-    let mut waiting: HashMap<LaneId, LaneWaiting> = all.collect();
+    let mut waiting = LaneWaiting::of_lanes(lanes);
     let mut statement = conn.prepare_cached(include_str!("stats/stats_minutes.sql"))?;
     let mut rows = statement.query(params![present.number, tenant.map(Tenant::as_str)])?;
     while let Some(row) = rows.next()? {
@@ -216,31 +199,13 @@ pub(crate) fn lane_counters(
     let mut all = Vec::new();
     while let Some(row) = rows.next()? {
         // One that cannot be read is noted where its jobs are claimed and listed.
-        let Ok(lane) = read_lane(&lane_columns, row) else {
+        let Ok(lane) = rows::lane(row, &lane_columns) else {
             continue;
         };
-        let mut stats = LaneStats::of_lane(&lane);
-        stats.running = number(row, columns.running)?;
-        stats.succeeded = number(row, columns.succeeded)?;
-        stats.failed = number(row, columns.failed)?;
-        stats.cancelled = number(row, columns.cancelled)?;
-        stats.dead_letters = number(row, columns.dead_letters)?;
-        stats.total = tally(row, &tally_columns)?;
-        let waiting = WaitingCount {
-            waiting: row.get(columns.waiting)?,
-            retrying: row.get(columns.retrying)?,
-        };
-        all.push((row.get(lane_columns.id)?, LaneCounters { waiting, stats }));
+        let counters = LaneCounters::read(row, &lane, &columns, &tally_columns)?;
+        all.push((row.get(lane_columns.id)?, counters));
     }
     Ok(all)
-}
-
-fn read_lane(columns: &LaneColumns, row: &Row<'_>) -> Result<Lane, DriverError> {
-    Ok(Lane {
-        tenant: parse(row, columns.tenant, "tenant", Tenant::new)?,
-        queue: parse(row, columns.queue, "queue", Queue::new)?,
-        kind: parse(row, columns.kind, "kind", Kind::new)?,
-    })
 }
 
 fn recent(
@@ -253,7 +218,7 @@ fn recent(
     let mut rows = statement.query(params![minute(since), tenant.map(Tenant::as_str)])?;
     let mut recent = HashMap::new();
     while let Some(row) = rows.next()? {
-        recent.insert(row.get("lane")?, tally(row, &columns)?);
+        recent.insert(row.get("lane")?, counters::tally(row, &columns)?);
     }
     Ok(recent)
 }
@@ -272,7 +237,7 @@ pub(crate) fn minute_stats(
     while let Some(row) = rows.next()? {
         minutes.push(MinuteStats {
             at: minute_start(row.get("minute")?),
-            tally: tally(row, &columns)?,
+            tally: counters::tally(row, &columns)?,
         });
     }
     Ok(minutes)
@@ -280,19 +245,4 @@ pub(crate) fn minute_stats(
 
 pub(crate) fn tally_columns(statement: &Statement<'_>) -> Result<TallyColumns, DriverError> {
     Ok(TallyColumns::find(statement.column_names())?)
-}
-
-pub(crate) fn tally(row: &Row<'_>, columns: &TallyColumns) -> rusqlite::Result<Tally> {
-    Ok(Tally {
-        attempts: number(row, columns.attempts)?,
-        successes: number(row, columns.successes)?,
-        failures: number(row, columns.failures)?,
-        retries: number(row, columns.retries)?,
-        successful_retries: number(row, columns.successful_retries)?,
-        exhausted: number(row, columns.exhausted)?,
-    })
-}
-
-fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    Ok(counters::shown(row.get(column)?))
 }

@@ -1,5 +1,5 @@
 -- The stored counters of lanes.
--- Parameters: 1 lanes, or null for all. Rows: as named. Locks: none.
+-- Parameters: none. Rows: as named. Locks: none.
 SELECT
     lane, sum(waiting)::bigint AS waiting, sum(running)::bigint AS running,
     sum(succeeded)::bigint AS succeeded, sum(failed)::bigint AS failed,
@@ -12,5 +12,4 @@ FROM (
     SELECT lane, waiting, running, succeeded, failed, cancelled, dead_letters, retrying
     FROM steadfast.count_change
 ) AS all_parts
-WHERE $1::bigint[] IS NULL OR lane = ANY($1)
 GROUP BY lane

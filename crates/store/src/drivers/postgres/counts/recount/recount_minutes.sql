@@ -1,5 +1,5 @@
 -- The stored counts of waiting jobs by minute; what is before a minute counts as minute 0.
--- Parameters: 1 minute, 2 lanes, or null for all. Rows: as named. Locks: none.
+-- Parameters: 1 minute. Rows: as named. Locks: none.
 SELECT
     lane, CASE WHEN minute < $1 THEN 0 ELSE minute END AS minute,
     sum(waiting)::bigint AS waiting, sum(retrying)::bigint AS retrying
@@ -9,5 +9,4 @@ FROM (
     SELECT due_minute, lane, waiting, retrying FROM steadfast.count_change
     WHERE due_minute IS NOT NULL
 ) AS all_parts
-WHERE $2::bigint[] IS NULL OR lane = ANY($2)
 GROUP BY 1, 2

@@ -1,9 +1,9 @@
 -- The waiting jobs of lanes by minute; what is before a minute counts as minute 0. Reads all of
 -- them.
--- Parameters: 1 minute, 2 lanes, or null for all. Rows: as named. Locks: none.
+-- Parameters: 1 minute. Rows: as named. Locks: none.
 SELECT
     lane, CASE WHEN run_at / 60000000 < $1 THEN 0 ELSE run_at / 60000000 END AS minute,
     count(*) AS waiting, count(*) FILTER (WHERE attempt > attempts_before) AS retrying
 FROM steadfast.job
-WHERE state = 0 AND ($2::bigint[] IS NULL OR lane = ANY($2))
+WHERE state = 0
 GROUP BY 1, 2
