@@ -26,8 +26,8 @@ enum Install {
     Pip(&'static str),
     /// Packages for Node.js in a folder of the target directory, with those that they need.
     Npm(&'static str, &'static str),
-    /// A shell script, which is called with a folder to install into.
-    Script(&'static str),
+    /// A shell script, which is called with a folder of the target directory to install into.
+    Script(&'static str, &'static str),
 }
 
 /// What judges pages in the browser: a package that carries it, and where the tests look for it.
@@ -54,10 +54,23 @@ fn npm_has(folder: &str, package: &str) -> bool {
     folder.join("node_modules").join(package).exists()
 }
 
-/// Where the tests look for the pooler.
-fn pooler_folder() -> PathBuf {
-    target_directory(&root()).join("pgbouncer")
+/// Where the tests look for the pooler, and for the cluster.
+const POOLER_FOLDER: &str = "pgbouncer";
+const CLUSTER_FOLDER: &str = "patroni";
+
+/// Whether a script has put a program into its folder.
+fn script_has(folder: &str, program: &str) -> bool {
+    let folder = target_directory(&root()).join(folder);
+    folder.join(program).exists()
 }
+
+/// What only the proof of failover needs.
+const CLUSTER: Need = Need {
+    what: "Patroni with etcd",
+    check: || script_has(CLUSTER_FOLDER, "etcd"),
+    install: Install::Script(CLUSTER_FOLDER, include_str!("needs/patroni.sh")),
+    why: "PostgreSQL servers take over from each other in a cluster",
+};
 
 const NEEDS: &[Need] = &[
     Need {
@@ -110,8 +123,8 @@ const NEEDS: &[Need] = &[
     },
     Need {
         what: "PgBouncer 1.21 or newer",
-        check: || pooler_folder().join("run").exists(),
-        install: Install::Script(include_str!("needs/pgbouncer.sh")),
+        check: || script_has(POOLER_FOLDER, "run"),
+        install: Install::Script(POOLER_FOLDER, include_str!("needs/pgbouncer.sh")),
         why: "nodes are tested behind a pooler",
     },
     Need {
@@ -160,7 +173,16 @@ const NEEDS: &[Need] = &[
 
 /// Installs what is missing where that is allowed, and otherwise says exactly what to install.
 pub fn ensure() -> VerbResult {
-    let missing: Vec<&Need> = NEEDS.iter().filter(|need| !(need.check)()).collect();
+    ensure_all(NEEDS)
+}
+
+/// The same for what runs a cluster of PostgreSQL servers.
+pub fn ensure_cluster() -> VerbResult {
+    ensure_all(&[CLUSTER])
+}
+
+fn ensure_all(needs: &[Need]) -> VerbResult {
+    let missing: Vec<&Need> = needs.iter().filter(|need| !(need.check)()).collect();
     for need in &missing {
         println!("missing: {} ({})", need.what, need.why);
     }
@@ -226,8 +248,8 @@ impl Install {
                      --prefix '{folder}' {package}"
                 )
             }
-            Install::Script(script) => {
-                let folder = pooler_folder();
+            Install::Script(folder, script) => {
+                let folder = target_directory(&root()).join(folder);
                 format!("set -- '{}'\n{script}", folder.display())
             }
             Install::Pip(package) => {
@@ -247,7 +269,7 @@ impl Install {
             Install::Rustup(_) => succeeds("rustup", &["--version"]),
             Install::Apt(_) => is_root() && succeeds("apt-get", &["--version"]),
             Install::Npm(..) => succeeds("npm", &["--version"]),
-            Install::Script(_) => {
+            Install::Script(..) => {
                 succeeds("apt-get", &["--version"]) && succeeds("dpkg-deb", &["--version"])
             }
             Install::Pip(_) => succeeds("python3", &["--version"]),

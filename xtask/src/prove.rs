@@ -21,6 +21,8 @@ use crate::{VerbResult, fuzz, needs, root, workspace};
 use ledger::{Ledger, Round};
 
 const MINUTES: u64 = 60;
+/// It needs more than the others, and is asked for as `ha`.
+const FAILOVER: &str = "failover (ha)";
 const POOLER: &str = "STEADFAST_TEST_POOLER";
 /// Builds and runs the proofs that measure.
 #[rustfmt::skip]
@@ -91,6 +93,7 @@ const PROOFS: &[Proof] = &[
     by_test("operations", 20, "proof", "kill_operations::an_operation_outlives_its_nodes_and_comes_to_each_job_once"),
     by_test("batches", 20, "proof", "batches::batches_count_every_end_and_call_back_once_while_nodes_are_killed"),
     by_test("PostgreSQL faults", 20, "proof", "postgres_faults::what_was_acknowledged_outlives_lost_answers_and_cut_connections"),
+    by_test(FAILOVER, 9, "proof", "failover::what_was_acknowledged_outlives_every_fault_of_the_primary"),
     by_test("slow resolver", 3, "proof", "slow_names::a_resolver_that_does_not_answer_delays_no_other_caller"),
     by_test("broken polls", 20, "proof", "broken_polls::a_worker_that_hangs_up_in_the_middle_of_a_claim_loses_no_job"),
     by_test("locked rows", 5, "proof", "locked_rows::due_rows_that_another_session_has_locked_hold_up_no_other_job_and_are_not_asked_for_all_the_time"),
@@ -133,6 +136,9 @@ pub fn run(args: &[String]) -> VerbResult {
         ));
     }
     needs::ensure()?;
+    if chosen.iter().any(|proof| proof.name == FAILOVER) {
+        needs::ensure_cluster()?;
+    }
     let place = fuzz::target(&root()).join("prove");
     fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
     let mut ledger = Ledger::open(&place.join("ledger.tsv"))?;

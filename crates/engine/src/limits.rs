@@ -145,7 +145,7 @@ pub const GATES_REFRESH_EVERY: Duration = Duration::from_secs(1);
 /// The first wait for a store that is away. Most failures are over by then.
 pub const STORE_BACKOFF_FIRST: Duration = Duration::from_millis(50);
 /// The longest wait for a store that is away: nodes are back this soon after the store.
-pub const STORE_BACKOFF_MAX: Duration = Duration::from_secs(5);
+pub const STORE_BACKOFF_MAX: Duration = Duration::from_secs(2);
 /// After a time without a node or store, leases that ran out in it are not settled for this long:
 /// workers and committers repeat what they have to report within [`STORE_BACKOFF_MAX`].
 pub const HOLDERS_RETURN: Duration = Duration::from_secs(10);

@@ -318,9 +318,13 @@ pub const CLIENT_TIMEOUT_FACTOR: u32 = 2;
 /// An identifier has at most 63 bytes, and ours have a prefix or suffix at times.
 pub const SCHEMA_NAME_BYTES_MAX: usize = 48;
 /// Connecting takes milliseconds, or does not work.
-pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A peer that vanished is noticed after about this.
-pub const PEER_SILENCE_MAX: Duration = Duration::from_secs(30);
+pub const PEER_SILENCE_MAX: Duration = Duration::from_secs(10);
+/// After so long without an answer, a node looks whether another server has taken over.
+pub const LATE_AFTER: Duration = Duration::from_secs(1);
+/// Between two questions to a server that does not take writes, while a primary is searched.
+pub const SEARCH_PAUSE: Duration = Duration::from_millis(250);
 /// How often a transaction that the database rolled back, or that another overtook, is tried.
 pub const TRANSACTION_TRIES_MAX: usize = 10;
 /// Transitions written by one statement; callers send fewer.
@@ -399,7 +403,7 @@ pub const LISTEN_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The first wait before the listening connection is opened again.
 pub const LISTEN_BACKOFF_FIRST: Duration = Duration::from_millis(100);
 /// The longest wait before the listening connection is opened again.
-pub const LISTEN_BACKOFF_MAX: Duration = Duration::from_secs(5);
+pub const LISTEN_BACKOFF_MAX: Duration = Duration::from_secs(2);
 /// The database's time is known here to within less than this.
 pub const CLOCK_ERROR_MAX: Duration = Duration::from_secs(1);
 /// A measurement of the database's clock is trusted less as it ages: clocks drift apart by up

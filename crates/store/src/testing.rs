@@ -180,6 +180,18 @@ impl Server {
         self.run("pg_ctl", &["stop", "-s", "-m", "immediate"], |_| ())
     }
 
+    /// Stops all its processes as they are, until what is returned is dropped. Connections stay open.
+    pub fn freeze(&self) -> io::Result<Frozen> {
+        let text = fs::read_to_string(self.directory.join("data/postmaster.pid"))?;
+        let first = text.lines().next().unwrap_or_default();
+        let children = fs::read_to_string(format!("/proc/{first}/task/{first}/children"))?;
+        let children = children.split_whitespace();
+        let processes = std::iter::once(first).chain(children).map(str::to_owned);
+        let frozen = Frozen(processes.collect());
+        frozen.signal("STOP")?;
+        Ok(frozen)
+    }
+
     /// Starts it again, and waits until it answers.
     pub fn resume(&self) -> io::Result<()> {
         let log = self.directory.join("log");
@@ -250,6 +262,31 @@ impl Drop for Server {
         drop(self.watcher.stdin.take());
         if let Err(error) = self.watcher.wait() {
             tracing::warn!(%error, "cannot wait for PostgreSQL to stop");
+        }
+    }
+}
+
+/// The processes of a server that stands still.
+#[derive(Debug)]
+pub struct Frozen(Vec<String>);
+
+impl Frozen {
+    fn signal(&self, name: &str) -> io::Result<()> {
+        let status = Command::new("kill")
+            .args(["-s", name])
+            .args(&self.0)
+            .status()?;
+        match status.success() {
+            true => Ok(()),
+            false => Err(io::Error::other("a process of the server has ended")),
+        }
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        if let Err(error) = self.signal("CONT") {
+            tracing::warn!(%error, "cannot wake PostgreSQL");
         }
     }
 }

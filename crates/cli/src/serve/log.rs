@@ -54,13 +54,10 @@ pub fn start(settings: &LogSettings) -> anyhow::Result<()> {
     started.map_err(|error| anyhow!("cannot start the log: {error}"))
 }
 
-/// What is logged. PostgreSQL has notices about each migration that changes nothing, and the pool a
-/// line for each connection that it lost, which the store reports once; `level` may ask for them by
-/// name.
+/// What is logged. PostgreSQL has notices about each migration that changes nothing; `level` may ask
+/// for them by name.
 fn filter(level: &str) -> Result<EnvFilter, ParseError> {
-    EnvFilter::try_new(format!(
-        "tokio_postgres=warn,deadpool.postgres=error,{level}"
-    ))
+    EnvFilter::try_new(format!("tokio_postgres=warn,{level}"))
 }
 
 fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt::Result {
@@ -155,7 +152,6 @@ mod tests {
     fn notices_of_postgresql_are_logged_only_if_asked_for() {
         let written = |level| filter(level).unwrap().to_string();
         assert!(written("info").contains("tokio_postgres=warn"));
-        assert!(written("info").contains("deadpool.postgres=error"));
         let asked = written("info,tokio_postgres=debug");
         assert!(asked.contains("tokio_postgres=debug") && !asked.contains("=warn"));
     }

@@ -5,7 +5,7 @@ use std::{
     io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _},
     net::{TcpListener, TcpStream},
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -25,8 +25,8 @@ use crate::{
 const ROUND: Duration = Duration::from_millis(1_500);
 /// How long a call takes: far less than a lease.
 const CALL: Duration = Duration::from_millis(100);
-const RUNNING_MAX: u32 = 4;
-const STARTS_MAX: usize = 40 + 4;
+pub(crate) const RUNNING_MAX: u32 = 4;
+pub(crate) const STARTS_MAX: usize = 40 + 4;
 /// The limit is for 4 s. Calls may arrive so much later than they were started.
 const WINDOW: Duration = Duration::from_secs(2);
 const RETRY_SHARE: f64 = 0.1;
@@ -36,7 +36,7 @@ const KEYS: usize = 3;
 
 /// What a called system has seen.
 #[derive(Default)]
-struct Calls {
+pub(crate) struct Calls {
     running: BTreeMap<String, u32>,
     running_max: BTreeMap<String, u32>,
     /// When calls came, and of which attempt they were.
@@ -44,19 +44,19 @@ struct Calls {
     /// The job of each key that was called last, and whether it has its answer.
     of_key: BTreeMap<String, (usize, bool)>,
     answered: BTreeMap<String, u32>,
-    wrong: Vec<String>,
+    pub wrong: Vec<String>,
 }
 
 /// A system that limits would protect. The path of a call is the name of what limits it.
-struct LimitedTarget {
-    url: String,
+pub(crate) struct LimitedTarget {
+    pub url: String,
     calls: Arc<Mutex<Calls>>,
     /// Calls wait until as many are there as may be.
     waits: Arc<AtomicBool>,
 }
 
 impl LimitedTarget {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let target = Self {
             url: format!("http://{}", listener.local_addr().unwrap()),
@@ -71,6 +71,10 @@ impl LimitedTarget {
             }
         });
         target
+    }
+
+    pub(crate) fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap()
     }
 
     fn answered(&self, name: &str) -> u32 {
@@ -121,8 +125,13 @@ impl Calls {
         }
     }
 
+    /// The most calls that ran at once.
+    pub(crate) fn most(&self, name: &str) -> u32 {
+        self.running_max.get(name).copied().unwrap_or(0)
+    }
+
     /// The most calls that came within a window.
-    fn in_window(&self, name: &str) -> usize {
+    pub(crate) fn in_window(&self, name: &str) -> usize {
         let starts = self.starts.get(name).map_or(&[][..], Vec::as_slice);
         let within = |first: Instant| {
             let later = starts.iter().filter(|(at, _)| *at >= first);
@@ -194,7 +203,7 @@ fn wait(mut stream: &TcpStream, waits: &AtomicBool) -> bool {
     }
 }
 
-fn job(target: &str, queue: &str, path: &str, key: &str) -> Value {
+pub(crate) fn job(target: &str, queue: &str, path: &str, key: &str) -> Value {
     json!({
         "http": {"url": format!("{target}/{path}"), "method": "GET"},
         "queue": queue, "lease": "3s", "idempotencyKey": key,
@@ -210,7 +219,7 @@ fn jobs(target: &str, round: &str, queue: &str, count: usize) -> Vec<Value> {
     (0..count).map(job).collect()
 }
 
-fn set_gates(nodes: &[Node]) {
+pub(crate) fn set_gates(nodes: &[Node]) {
     let put = |path: &str, body: Value| {
         let path = format!("/api/v1/gates/{path}");
         let answer = nodes[0].http().unwrap().put(&path, &body).unwrap();
@@ -286,12 +295,12 @@ fn limits_hold_while_nodes_are_killed_and_connections_are_cut() {
     until("the last of them", || {
         (target.answered("running") >= expected + 20).then_some(())
     });
-    let calls = target.calls.lock().unwrap();
+    let calls = target.calls();
     check(&calls, &proxy, rounds);
 }
 
 fn check(calls: &Calls, proxy: &Proxy, rounds: u64) {
-    let most = calls.running_max.get("running").copied().unwrap_or(0);
+    let most = calls.most("running");
     let in_window = calls.in_window("rate");
     let share = calls.starts.get("share").map_or(&[][..], Vec::as_slice);
     let retries = share.iter().filter(|(_, attempt)| *attempt > 1).count();

@@ -7,6 +7,7 @@
 mod batches;
 mod broken_polls;
 mod disk_full;
+mod failover;
 mod frozen;
 mod gates;
 mod hostile;
@@ -14,7 +15,6 @@ mod kill_cycles;
 mod kill_operations;
 mod kill_server;
 mod locked_rows;
-mod postgres;
 mod postgres_faults;
 mod postgres_page;
 #[path = "../common/process.rs"]
@@ -26,4 +26,4 @@ mod support;
 mod synced;
 mod tenants;
 
-use support::{disk, http, ledger, load, node, proxy, target, trace};
+use support::{disk, http, ledger, load, node, postgres, proxy, target, trace};

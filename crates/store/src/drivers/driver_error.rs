@@ -7,7 +7,7 @@ use std::error::Error;
 use std::{fmt::Display, sync::Arc};
 
 #[cfg(feature = "postgres")]
-use deadpool_postgres::PoolError;
+use deadpool::managed::{HookError, PoolError};
 #[cfg(feature = "postgres")]
 use tokio_postgres::error::SqlState;
 
@@ -48,10 +48,10 @@ pub(crate) enum DriverError {
     Postgres(#[from] tokio_postgres::Error),
     #[cfg(feature = "postgres")]
     #[error("no database connection became available in time")]
-    NoConnection(#[source] PoolError),
+    NoConnection,
     #[cfg(feature = "postgres")]
     #[error("{0}")]
-    Pool(#[source] PoolError),
+    Pool(String),
     #[cfg(feature = "postgres")]
     #[error("it did not respond in time")]
     Timeout,
@@ -151,7 +151,7 @@ impl DriverError {
             #[cfg(feature = "postgres")]
             Self::Postgres(error) => is_transient(error),
             #[cfg(feature = "postgres")]
-            Self::NoConnection(_)
+            Self::NoConnection
             | Self::Pool(_)
             | Self::Timeout
             | Self::Disconnected
@@ -231,12 +231,14 @@ fn is_transient_code(code: rusqlite::ErrorCode) -> bool {
 }
 
 #[cfg(feature = "postgres")]
-impl From<PoolError> for DriverError {
-    fn from(error: PoolError) -> Self {
+impl From<PoolError<Self>> for DriverError {
+    fn from(error: PoolError<Self>) -> Self {
         match error {
-            PoolError::Backend(error) => Self::Postgres(error),
-            PoolError::Timeout(_) => Self::NoConnection(error),
-            other => Self::Pool(other),
+            PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
+                error
+            }
+            PoolError::Timeout(_) => Self::NoConnection,
+            other => Self::Pool(other.to_string()),
         }
     }
 }

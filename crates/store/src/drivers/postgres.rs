@@ -3,8 +3,8 @@
 //! # Layout
 //!
 //! * `open`: reaching the database, and its schema.
-//! * `inner`, `session`: how verbs get a connection, and what they work with. `trust` says which
-//!   connections survive a failover; `time` is the database's.
+//! * `inner`, `session`: how verbs get a connection, and what they work with. `servers` says which
+//!   server takes writes, and which connections survive a failover; `time` is the database's.
 //! * `listen`, `poll`: wake-ups between nodes, and from transactions of others. `upkeep`, `sweeps`: what is done in the background.
 //! * `jobs`: the hot verbs of a job's life. `claim`: which jobs start. `queries`: lists and counts.
 //! * `transaction`: what the verbs of `crate::verbs` get of this driver.
@@ -26,11 +26,11 @@ mod open;
 mod poll;
 mod queries;
 mod rows;
+mod servers;
 mod session;
 mod sweeps;
 mod time;
 mod transaction;
-mod trust;
 mod upkeep;
 mod values;
 mod waiting;
@@ -38,7 +38,7 @@ mod waiting;
 use claim::{due_cache, known_gates, start};
 use counts::recount;
 use jobs::{change, commit, enqueue, failures, insert, unique};
-use open::{Address, migrate, options, pooler};
+use open::{migrate, options, pooler};
 use queries::{get, stats};
 
 use std::sync::{Arc, Mutex};
@@ -57,13 +57,13 @@ use crate::{
     verbs::{event_position::EventPosition, gates},
     wake::{WakeInterest, WakeReasons, Wakeups},
 };
-use inner::Inner;
+use inner::{Inner, on_one_connection};
 use listen::Listener;
 use names::cache::Names;
+use servers::Servers;
 use session::{PoolContext, Session, SqlTexts};
 use sweeps::Sweeps;
 use time::DatabaseClock;
-use trust::ConnectionTrust;
 use waiting::shared_limits::SharedLimits;
 
 pub use options::PostgresOptions;
@@ -89,28 +89,27 @@ impl Drop for BackgroundTasks {
 impl PostgresStore {
     /// Opens a database, and brings its schema to what this binary knows.
     ///
-    /// The address is a URL or words, as PostgreSQL's own client takes them: several hosts are
-    /// tried in turn for the one that can be written to; `sslmode` is `disable`, `prefer` (the
+    /// The address is a URL or words, as PostgreSQL's own client takes them. Of several hosts, the
+    /// one that can be written to is used, and after a failover the one that was promoted; `sslmode` is `disable`, `prefer` (the
     /// default), `require` or `verify-full`, with `sslrootcert` for the certificates that are
     /// trusted.
     pub async fn open(url: &str, options: PostgresOptions) -> Result<Self, OpenError> {
-        let address = open::address(url, &options)?;
+        let servers = open::servers(url, &options)?;
         let direct = options.direct.as_deref();
-        let direct = direct.map(|url| open::address(url, &options)).transpose()?;
-        let name = open::name(&address, &options.schema);
-        let settings = pooler::transaction_settings(&address, options.timeout, direct.is_some());
+        let direct = direct.map(|url| open::servers(url, &options)).transpose()?;
+        let name = open::name(&servers, &options.schema);
+        let settings = pooler::transaction_settings(&servers, options.timeout, direct.is_some());
         let settings = settings.await;
         let settings = settings.map_err(|error| open::open_error(name.clone(), error))?;
         let listening = match (&settings, direct) {
             (Some(_), direct) => direct,
-            (None, _) => Some(address.clone()),
+            (None, _) => Some(Arc::clone(&servers)),
         };
         let shared = Arc::new(PoolContext {
             texts: SqlTexts::new(&options.schema),
             settings,
             names: Names::default(),
             clock: DatabaseClock::new(options.clock.clone()),
-            trust: ConnectionTrust::default(),
             damage: DamageLog::default(),
             cipher: Cipher::new(options.encryption.clone()),
             due: Arc::default(),
@@ -120,15 +119,16 @@ impl PostgresStore {
             event_position: EventPosition::default(),
         });
         let schema = match options.existing {
-            true => open::find_schema(&address, &shared.texts).await?,
-            false => open::migrate(&address, &shared.texts).await?,
+            true => open::find_schema(&servers, &shared.texts).await?,
+            false => open::migrate(&servers, &shared.texts).await?,
         };
         let listener = Arc::new(Listener::new(Arc::clone(&shared.due), listening.is_some()));
         let [lists, work] = Inner::doors(options.connections);
         let inner = Arc::new(Inner {
             lists,
             work,
-            pool: open::pool(address, &shared, &options)?,
+            pool: open::pool(&servers, &shared, &options)?,
+            servers,
             shared,
             listener,
             timeout: options.timeout,
@@ -157,9 +157,9 @@ impl PostgresStore {
 
     /// Brings a database to the schema this binary knows, and does nothing else.
     pub async fn migrate(url: &str, options: PostgresOptions) -> Result<(), OpenError> {
-        let address = open::address(url, &options)?;
+        let servers = open::servers(url, &options)?;
         let texts = SqlTexts::new(&options.schema);
-        open::migrate(&address, &texts).await.map(drop)
+        open::migrate(&servers, &texts).await.map(drop)
     }
 
     /// Stores jobs in a transaction of yours, on any connection to the same database: they
@@ -186,9 +186,11 @@ impl PostgresStore {
         gates::refresh(self).await?;
         let stored = async {
             // Numbers outlive your transaction, so they are given outside of it.
-            let conn = self.inner.conn().await?;
-            let numbered = names::with_numbers(&conn.session(), jobs.iter()).await?;
-            drop(conn);
+            let inner = &*self.inner;
+            let number = on_one_connection!(inner, |conn| async {
+                names::with_numbers(&conn.session(), jobs.iter()).await
+            });
+            let numbered = number.await?;
             if !names::hold(&theirs, &numbered).await? {
                 self.inner.shared.names.forget_stored();
                 return Err(DriverError::unreadable("lane", "it was deleted meanwhile"));
@@ -221,18 +223,20 @@ impl PostgresStore {
 /// What runs until the store is dropped.
 fn background(
     inner: &Arc<Inner>,
-    listening: Option<Address>,
+    listening: Option<Arc<Servers>>,
     options: &PostgresOptions,
 ) -> Vec<JoinHandle<()>> {
     // Rows that are moved must stay as they are until they are compared.
     let mut background = Vec::new();
+    let servers = Arc::clone(&inner.servers);
+    background.push(tokio::spawn(async move { servers.watch().await }));
     if !options.for_move {
         background.push(tokio::spawn(upkeep::run(Arc::downgrade(inner))));
         background.push(tokio::spawn(poll::run(Arc::downgrade(inner))));
     }
-    if let Some(address) = listening {
-        let listener = Arc::clone(&inner.listener);
-        let listen = listen::run(address, options.schema.clone(), listener);
+    if let Some(listening) = listening {
+        let (others, listener) = (Arc::clone(&inner.servers), Arc::clone(&inner.listener));
+        let listen = listen::run(listening, others, options.schema.clone(), listener);
         background.push(tokio::spawn(listen));
     } else if !options.for_move {
         tracing::warn!(

@@ -1,5 +1,6 @@
 //! Connections that break, servers that restart, answers that get lost, clocks that are wrong.
 
+mod failover;
 mod unreadable_rows;
 
 use std::{
@@ -16,10 +17,8 @@ use steadfast_core::{
 };
 use steadfast_store::{
     BaseStore as _, ClaimRequest, CommitResult, EnqueueResult, FireRequest, FireResult, JobDetail,
-    JobFilter, JobStore as _, ManualClock, PostgresOptions, PostgresStore, QueryStore as _,
-    ScheduleStore as _, WakeInterest,
-    testing::Server,
-    tokio_postgres::{self, NoTls},
+    JobStore as _, ManualClock, PostgresOptions, PostgresStore, QueryStore as _,
+    ScheduleStore as _, WakeInterest, testing::Server,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -109,100 +108,6 @@ async fn a_restart_of_the_server_is_waited_out_and_nothing_is_lost() {
     woken(&mut wakeups).await;
     assert_eq!(until_back(&store, transition).await, CommitResult::Done);
     assert_eq!(store.claim(request(9)).await.unwrap().claims.len(), 1);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_standby_that_is_promoted_is_found_and_goes_on() {
-    let primary = Server::start().unwrap();
-    let standby = primary.standby().unwrap();
-    let hosts = [&primary, &standby].map(|server| server.directory().display().to_string());
-    let url = format!("host={} user=postgres dbname=postgres", hosts.join(","));
-    let store = PostgresStore::open(&url, PostgresOptions::default())
-        .await
-        .unwrap();
-    store.enqueue(jobs(&store, 10), None).await.unwrap();
-    let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
-    follows(&primary).await;
-
-    primary.crash().unwrap();
-    standby.promote().unwrap();
-    let ended = until_back(&store, success(&store, claim)).await;
-    assert_eq!(ended, CommitResult::Done);
-    let claims = store.claim(request(100)).await.unwrap().claims;
-    assert_eq!(claims.len(), 9);
-    // A lane that the new primary has never seen.
-    let mut other = job(&store);
-    other.kind = steadfast_core::Kind::new("other").unwrap();
-    store.enqueue(vec![other], None).await.unwrap();
-    assert_eq!(
-        store
-            .count_jobs(JobFilter::default(), 99)
-            .await
-            .unwrap()
-            .count,
-        11
-    );
-}
-
-/// A managed failover: the old primary stays up, and refuses writes.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_lost_its_role_is_left_for_the_one_that_takes_writes() {
-    let primary = Server::start().unwrap();
-    let standby = primary.standby().unwrap();
-    let hosts = [&primary, &standby].map(|server| server.directory().display().to_string());
-    let url = format!(
-        "host={} user=postgres dbname=postgres application_name=node",
-        hosts.join(",")
-    );
-    let store = PostgresStore::open(&url, PostgresOptions::default())
-        .await
-        .unwrap();
-    // Several connections of the pool, and some that are in use.
-    let checks = (0..8).map(|_| store.check_writable());
-    for check in futures_util::future::join_all(checks).await {
-        check.unwrap();
-    }
-    follows(&primary).await;
-    let old = client_of(&primary).await;
-    old.batch_execute("ALTER SYSTEM SET default_transaction_read_only = on")
-        .await
-        .unwrap();
-    old.batch_execute("SELECT pg_reload_conf()").await.unwrap();
-    // The server takes up its settings a moment later.
-    while store.check_writable().await.is_ok() {}
-    let error = store.check_writable().await.unwrap_err();
-    assert!(error.is_transient(), "{error}");
-    assert!(store.enqueue(jobs(&store, 1), None).await.is_err());
-
-    standby.promote().unwrap();
-    while store.check_writable().await.is_err() {}
-    store.enqueue(jobs(&store, 1), None).await.unwrap();
-    assert_eq!(store.claim(request(9)).await.unwrap().claims.len(), 1);
-    // The connection that listens moves as well.
-    let sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'node'";
-    let deadline = std::time::Instant::now() + Duration::from_secs(30);
-    while old.query_one(sql, &[]).await.unwrap().get::<_, i64>(0) > 0 {
-        assert!(std::time::Instant::now() < deadline, "some stay behind");
-        // What the pool holds is dropped when it is next taken.
-        store.check_writable().await.unwrap();
-    }
-}
-
-async fn client_of(server: &Server) -> tokio_postgres::Client {
-    let (client, connection) = tokio_postgres::connect(&server.url(), NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client
-}
-
-/// Waits until the standby has everything.
-async fn follows(primary: &Server) {
-    let client = client_of(primary).await;
-    let sql = "SELECT count(*) FROM pg_stat_replication WHERE replay_lsn = pg_current_wal_lsn()";
-    let deadline = std::time::Instant::now() + Duration::from_secs(30);
-    while client.query_one(sql, &[]).await.unwrap().get::<_, i64>(0) == 0 {
-        assert!(std::time::Instant::now() < deadline, "it does not follow");
-        tokio::time::sleep(Duration::from_millis(20)).await; // sleep: between looks at a server
-    }
 }
 
 /// As a node does: again, until it is not the connection that is to blame.

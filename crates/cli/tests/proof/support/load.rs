@@ -1,7 +1,7 @@
 //! Clients that create jobs and run them, for as long as a node responds.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashSet, VecDeque},
     sync::{
         Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -36,6 +36,9 @@ pub struct Load {
     refused: AtomicU64,
     /// The worker has more jobs than it can run, and creators should wait for it.
     is_behind: AtomicBool,
+    is_over: AtomicBool,
+    /// Acknowledged jobs that may have only one attempt.
+    at_most_once: Mutex<HashSet<String>>,
 }
 
 impl Load {
@@ -48,6 +51,8 @@ impl Load {
             answers_lost: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             is_behind: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+            at_most_once: Mutex::default(),
         }
     }
 
@@ -59,10 +64,23 @@ impl Load {
         self.refused.load(Ordering::Relaxed)
     }
 
+    /// Ends what goes on for as long as nodes respond.
+    pub fn stop(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.is_over.load(Ordering::SeqCst)
+    }
+
+    pub fn at_most_once(&self) -> HashSet<String> {
+        self.at_most_once.lock().unwrap().clone()
+    }
+
     /// Creates jobs, many at a time or one by one, until no node responds.
     pub fn create(&self, address: &str, count: u64) -> Option<()> {
         let mut http = Http::connect(address)?;
-        loop {
+        while self.goes_on() {
             self.repeat_requests(&mut http)?;
             let request = match count {
                 2.. if !self.is_behind.load(Ordering::Relaxed) => {
@@ -76,6 +94,7 @@ impl Load {
                 self.send(&mut http, request)?;
             }
         }
+        Some(())
     }
 
     fn job(&self) -> Value {
@@ -125,6 +144,21 @@ impl Load {
         Some(())
     }
 
+    /// Creates a job of another shape, once. Answers whether it was acknowledged.
+    pub fn create_one(&self, http: &mut Http, job: &Value) -> bool {
+        let answer = http.post("/api/v1/jobs", job).unwrap();
+        if self.is_refused(&answer) {
+            return false;
+        }
+        assert!(matches!(answer.status, 200 | 201), "{answer:?}");
+        if job["type"] == "AT_MOST_ONCE" {
+            let id = answer.body["id"].as_str().unwrap().to_owned();
+            self.at_most_once.lock().unwrap().insert(id);
+        }
+        self.ledger.lock().unwrap().created(&answer.body);
+        true
+    }
+
     fn is_refused(&self, answer: &Answer) -> bool {
         let is_refused = answer.status == 503;
         self.refused
@@ -135,9 +169,10 @@ impl Load {
     /// Claims and settles until no node responds.
     pub fn work(&self, address: &str) -> Option<()> {
         let mut http = Http::connect(address)?;
-        loop {
+        while self.goes_on() {
             self.work_once(&mut http)?;
         }
+        Some(())
     }
 
     /// Claims what is due, and reports the results.

@@ -2,8 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use deadpool_postgres::{Object, Pool};
-
 use crate::{
     caller::StoreCaller,
     error::OpenError,
@@ -20,13 +18,15 @@ use super::{
     key::Key,
     listen::Listener,
     open,
-    session::{Conn, PoolContext},
+    servers::Servers,
+    session::{Conn, Pool, PoolContext},
     transaction::wrappers::SessionTransaction,
 };
 
 /// What all clones of a store share.
 pub(super) struct Inner {
     pub shared: Arc<PoolContext>,
+    pub servers: Arc<Servers>,
     pub pool: Pool,
     /// Callers take turns at the connections.
     pub lists: Arc<FairGate>,
@@ -83,14 +83,45 @@ impl Inner {
     /// Drops a connection that was refused a write, and has the others look for a server that
     /// takes writes.
     pub(super) fn leave_server(&self, conn: Conn<'_>) {
-        let opened_at = Object::metrics(&conn.client).created;
-        drop(Object::take(conn.client));
-        if self.shared.trust.end(opened_at) {
+        let generation = conn.client.generation;
+        conn.close();
+        if self.servers.leave(generation) {
             tracing::warn!("the server no longer accepts writes; looking for another one");
             self.listener.due.forget();
-            self.listener.reconnect.notify_one();
         }
     }
+}
+
+/// Runs statements on a connection, for as long as its server may still answer.
+macro_rules! on_one_connection {
+    ($inner:expr, |$conn:ident| $work:expr) => {{
+        let inner: &$crate::drivers::postgres::inner::Inner = $inner;
+        async {
+            let mut owned = inner.conn().await?;
+            let $conn = &mut owned;
+            let generation = $conn.client.generation;
+            let work = async { $work.await };
+            // The server gives up on a statement first, if it is there at all.
+            let timeout = inner.timeout * $crate::limits::CLIENT_TIMEOUT_FACTOR;
+            let done = tokio::select! {
+                biased;
+                done = tokio::time::timeout(timeout, work) => done.ok(),
+                () = inner.servers.left_while_waiting(generation) => None,
+            };
+            match done {
+                Some(Err(error)) if error.is_read_only() => {
+                    inner.leave_server(owned);
+                    Err(error)
+                }
+                Some(done) => done,
+                None => {
+                    // Its answer may still come, and would be taken for that to another.
+                    owned.close();
+                    Err($crate::drivers::driver_error::DriverError::Timeout)
+                }
+            }
+        }
+    }};
 }
 
 /// Runs a verb on a connection, and again if the database rolled it back or refused to write.
@@ -99,25 +130,7 @@ macro_rules! on_connection {
         let inner: &$crate::drivers::postgres::inner::Inner = &$store.inner;
         let mut tries = 1;
         loop {
-            let done = async {
-                let mut owned = inner.conn().await?;
-                let $conn = &mut owned;
-                let work = async { $work.await };
-                // The server gives up on a statement first, if it is there at all.
-                let timeout = inner.timeout * $crate::limits::CLIENT_TIMEOUT_FACTOR;
-                match tokio::time::timeout(timeout, work).await {
-                    Ok(Err(error)) if error.is_read_only() => {
-                        inner.leave_server(owned);
-                        Err(error)
-                    }
-                    Ok(done) => done,
-                    Err(_) => {
-                        // Its answer may still come, and would be taken for that to another.
-                        drop(deadpool_postgres::Client::take(owned.client));
-                        Err($crate::drivers::driver_error::DriverError::Timeout)
-                    }
-                }
-            };
+            let done = $crate::drivers::postgres::inner::on_one_connection!(inner, |$conn| $work);
             match done.await {
                 Err(error)
                     if error.is_worth_repeating()
@@ -149,4 +162,4 @@ macro_rules! with_wake_hints {
     }};
 }
 
-pub(super) use {on_connection, with_wake_hints};
+pub(super) use {on_connection, on_one_connection, with_wake_hints};

@@ -18,7 +18,11 @@ use steadfast_core::Timestamp;
 use tokio::{sync::Notify, time};
 use tokio_postgres::{AsyncMessage, Client, Connection, Socket, tls::TlsStream};
 
-use super::{driver_error::DriverError, due_cache::DueCache, open::Address};
+use super::{
+    driver_error::DriverError,
+    due_cache::DueCache,
+    servers::{Opened, Servers},
+};
 use crate::{
     limits::{
         CLOCK_ERROR_MAX, LISTEN_ANSWER_TIMEOUT, LISTEN_BACKOFF_FIRST, LISTEN_BACKOFF_MAX,
@@ -38,8 +42,6 @@ pub(super) struct Listener {
     /// What other nodes are to be notified of.
     unsent: Mutex<WakeReasons>,
     notify_others: Notify,
-    /// The connection is to be opened again, because its server may have lost its role.
-    pub reconnect: Notify,
 }
 
 impl Listener {
@@ -50,7 +52,6 @@ impl Listener {
             listens,
             unsent: Mutex::default(),
             notify_others: Notify::default(),
-            reconnect: Notify::default(),
         }
     }
 
@@ -87,20 +88,31 @@ impl Listener {
 }
 
 /// Listens for as long as the store lives, connecting again whenever the connection is lost.
-pub(super) async fn run(address: Address, channel: String, listener: Arc<Listener>) {
+/// It leaves its server when the other connections of the store leave theirs.
+pub(super) async fn run(
+    listening: Arc<Servers>,
+    others: Arc<Servers>,
+    channel: String,
+    listener: Arc<Listener>,
+) {
     let mut backoff = LISTEN_BACKOFF_FIRST;
     loop {
-        match address.config.connect(address.tls.clone()).await {
-            Ok((client, connection)) => {
+        let generation = others.generation();
+        match listening.connect().await {
+            Ok(Opened {
+                client, connection, ..
+            }) => {
                 backoff = LISTEN_BACKOFF_FIRST;
-                let error = serve(client, connection, &channel, &listener).await;
+                let error = tokio::select! {
+                    error = serve(client, connection, &channel, &listener) => error,
+                    () = others.left(generation) => DriverError::ReadOnly,
+                };
                 // Connections of the pool may reach another server, whose rows may be older, before
                 // this one does. What is known of gates must not count there.
                 listener.due.forget();
                 tracing::warn!(%error, "lost the LISTEN connection");
             }
             Err(error) => {
-                let error = DriverError::from(error);
                 tracing::warn!(%error, "cannot LISTEN; retrying in {backoff:?}");
             }
         }
@@ -157,17 +169,20 @@ async fn notify(
     listener: &Listener,
     own_id: &AtomicI32,
 ) -> Result<Never, DriverError> {
-    let row = client.query_one("SELECT pg_backend_pid()", &[]).await?;
-    own_id.store(row.try_get(0)?, Ordering::Relaxed);
-    client.batch_execute(&format!("LISTEN {channel}")).await?;
+    let begin = async {
+        let row = client.query_one("SELECT pg_backend_pid()", &[]).await?;
+        own_id.store(row.try_get(0)?, Ordering::Relaxed);
+        client.batch_execute(&format!("LISTEN {channel}")).await?;
+        client.prepare(NOTIFY).await
+    };
+    let begun = time::timeout(LISTEN_ANSWER_TIMEOUT, begin).await;
+    let notify = begun.map_err(|_| DriverError::Timeout)??;
     // Notifications from before this moment were not received.
     listener.due.forget();
     listener.waker.wake();
-    let notify = client.prepare(NOTIFY).await?;
     loop {
         let is_silent = tokio::select! {
             () = listener.notify_others.notified() => false,
-            () = listener.reconnect.notified() => return Err(DriverError::ReadOnly),
             () = time::sleep(LISTEN_SILENCE_MAX) => true,
         };
         let answer = async {

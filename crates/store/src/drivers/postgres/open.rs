@@ -7,30 +7,30 @@ pub(crate) mod tls;
 
 use std::{sync::Arc, time::Duration};
 
-use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
-use tokio_postgres::{Client, Config, config::TargetSessionAttrs};
-use tokio_postgres_rustls::MakeRustlsConnect;
+use deadpool::{
+    Runtime,
+    managed::{Hook, HookError},
+};
+use tokio_postgres::{Client, Config};
 
 use super::{
     driver_error::DriverError,
-    session::{PoolContext, Session, SqlTexts},
+    servers::{
+        Opened, Servers,
+        manager::{ConnectionManager, PooledConnection},
+    },
+    session::{Pool, PoolContext, Session, SqlTexts},
 };
 use crate::{
     error::{ErrorSource, OpenError},
-    limits::{CONNECT_TIMEOUT, PEER_SILENCE_MAX, SCHEMA_NAME_BYTES_MAX, SCHEMA_VERSION_FIRST},
+    limits::{SCHEMA_NAME_BYTES_MAX, SCHEMA_VERSION_FIRST},
 };
 use migrate::Schema;
 use options::PostgresOptions;
 use tls::TlsSettings;
 
-/// Where a database is, and how it is reached.
-#[derive(Clone)]
-pub(super) struct Address {
-    pub config: Config,
-    pub tls: MakeRustlsConnect,
-}
-
-pub(super) fn address(url: &str, options: &PostgresOptions) -> Result<Address, OpenError> {
+/// The servers of an address.
+pub(super) fn servers(url: &str, options: &PostgresOptions) -> Result<Arc<Servers>, OpenError> {
     // The address may hold a password.
     let refuse = |source: ErrorSource| OpenError::Address {
         name: "the PostgreSQL address".to_owned(),
@@ -41,18 +41,8 @@ pub(super) fn address(url: &str, options: &PostgresOptions) -> Result<Address, O
     let mut config = parsed.map_err(|error| refuse(DriverError::Postgres(error).into()))?;
     config.ssl_mode(tls.mode);
     check_schema_name(&options.schema)?;
-    if config.get_application_name().is_none() {
-        config.application_name("steadfast");
-    }
-    if config.get_connect_timeout().is_none() {
-        config.connect_timeout(CONNECT_TIMEOUT);
-    }
-    config.keepalives_idle(PEER_SILENCE_MAX);
-    config.tcp_user_timeout(PEER_SILENCE_MAX);
-    // Of several servers, the one that can be written to: after a failover, another than before.
-    config.target_session_attrs(TargetSessionAttrs::ReadWrite);
     let tls = tls.connector().map_err(|error| refuse(error.into()))?;
-    Ok(Address { config, tls })
+    Ok(Arc::new(Servers::new(&config, tls)))
 }
 
 /// The name becomes part of statements, so it is a plain one.
@@ -72,26 +62,24 @@ fn check_schema_name(name: &str) -> Result<(), OpenError> {
 }
 
 /// The database in messages: everything but the password.
-pub(super) fn name(address: &Address, schema: &str) -> String {
-    let config = &address.config;
-    let host = match config.get_hosts().first() {
+pub(super) fn name(servers: &Servers, schema: &str) -> String {
+    let config = servers.first();
+    let host = match config.and_then(|config| config.get_hosts().first()) {
         Some(tokio_postgres::config::Host::Tcp(host)) => host.clone(),
         #[cfg(unix)]
         Some(tokio_postgres::config::Host::Unix(path)) => path.display().to_string(),
         None => "localhost".to_owned(),
     };
-    let database = config
-        .get_dbname()
-        .or(config.get_user())
-        .unwrap_or("postgres");
+    let database = config.and_then(|config| config.get_dbname().or(config.get_user()));
+    let database = database.unwrap_or("postgres");
     format!("schema {schema} of PostgreSQL database {database} on {host}")
 }
 
 /// Brings the schema to what this binary knows.
-pub(super) async fn migrate(address: &Address, texts: &SqlTexts) -> Result<Schema, OpenError> {
-    let name = name(address, texts.schema());
+pub(super) async fn migrate(servers: &Servers, texts: &SqlTexts) -> Result<Schema, OpenError> {
+    let name = name(servers, texts.schema());
     let failed = |error| open_error(name.clone(), error);
-    let mut client = connect(address).await.map_err(failed)?;
+    let mut client = connect(servers).await.map_err(failed)?;
     let schema = migrate::run(&mut client, texts).await.map_err(failed)?;
     let known = migrate::version_known();
     let found = schema.version;
@@ -109,9 +97,9 @@ pub(super) async fn migrate(address: &Address, texts: &SqlTexts) -> Result<Schem
 }
 
 /// The schema, if it is what this binary knows. Nothing is changed.
-pub(super) async fn find_schema(address: &Address, texts: &SqlTexts) -> Result<Schema, OpenError> {
-    let name = name(address, texts.schema());
-    let find = async { migrate::find(&connect(address).await?, texts).await };
+pub(super) async fn find_schema(servers: &Servers, texts: &SqlTexts) -> Result<Schema, OpenError> {
+    let name = name(servers, texts.schema());
+    let find = async { migrate::find(&connect(servers).await?, texts).await };
     let found = find
         .await
         .map_err(|error| open_error(name.clone(), error))?;
@@ -143,8 +131,10 @@ pub(super) fn open_error(name: String, error: DriverError) -> OpenError {
     }
 }
 
-async fn connect(address: &Address) -> Result<Client, DriverError> {
-    let (client, connection) = address.config.connect(address.tls.clone()).await?;
+async fn connect(servers: &Servers) -> Result<Client, DriverError> {
+    let Opened {
+        client, connection, ..
+    } = servers.connect().await?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection ended");
@@ -168,22 +158,17 @@ pub(super) fn settings(set: &str, timeout: Duration) -> String {
 }
 
 pub(super) fn pool(
-    address: Address,
+    servers: &Arc<Servers>,
     shared: &Arc<PoolContext>,
     options: &PostgresOptions,
 ) -> Result<Pool, OpenError> {
-    let name = name(&address, shared.texts.schema());
-    let is_pooled = shared.settings.is_some();
-    // A transaction that was dropped rolls itself back, so there is nothing to clean.
-    let recycling_method = RecyclingMethod::Fast;
-    let Address { config, tls } = address;
-    let manager = Manager::from_config(config, tls, ManagerConfig { recycling_method });
-    let settings: Arc<str> = match is_pooled {
+    let name = name(servers, shared.texts.schema());
+    let settings: Arc<str> = match shared.settings.is_some() {
         true => "".into(),
         false => format!("{} {DURABLE}", settings("SET", options.timeout)).into(),
     };
     let context = Arc::clone(shared);
-    let set_up = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
+    let set_up = Hook::async_fn(move |client: &mut PooledConnection, _| {
         let (settings, shared) = (Arc::clone(&settings), Arc::clone(&context));
         Box::pin(async move {
             // It may lead to another server than before, which may lack the latest names and limits, and
@@ -193,25 +178,15 @@ pub(super) fn pool(
             shared.waiting_limits.forget();
             shared.clock.invalidate();
             let set = client.batch_execute(&settings).await;
-            set.map_err(HookError::Backend)
+            set.map_err(|error| HookError::Backend(error.into()))
         })
     });
-    let trusted = Arc::clone(shared);
-    let check_trust = Hook::sync_fn(move |_, metrics| {
-        if trusted.trust.is_trusted(metrics.created) {
-            return Ok(());
-        }
-        Err(HookError::message(
-            "it may be to a server that lost its role",
-        ))
-    });
-    Pool::builder(manager)
+    Pool::builder(ConnectionManager(Arc::clone(servers)))
         .runtime(Runtime::Tokio1)
         .max_size(options.connections.max(1))
         .wait_timeout(Some(options.timeout))
         .create_timeout(Some(options.timeout))
         .post_create(set_up)
-        .pre_recycle(check_trust)
         .build()
         .map_err(|error| OpenError::Address {
             name,

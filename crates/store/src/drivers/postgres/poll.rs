@@ -12,7 +12,11 @@ use std::{
 
 use tokio::time;
 
-use super::{driver_error::DriverError, inner::Inner, session::Session};
+use super::{
+    driver_error::DriverError,
+    inner::{Inner, on_one_connection},
+    session::Session,
+};
 use crate::{
     limits::{
         POLL_INTERVAL, WAKE_REQUEST_INTERVAL, WAKE_REQUEST_LATE, WAKE_REQUEST_WHOLE_EVERY,
@@ -44,17 +48,19 @@ pub(super) async fn run(store: Weak<Inner>) {
 }
 
 async fn run_once(store: &Inner, position: &mut Position) -> Result<(), DriverError> {
-    let conn = store.conn().await?;
-    let session = conn.session();
-    let now = store.shared.clock.now();
-    let requests = take_requests(&session, position).await?;
-    store.listener.wake_if_needed(&requests, now);
-    if !store.listener.listens {
-        let mut found = store.shared.due.poll(&session).await?;
-        found.schedule_waits();
-        store.listener.waker.wake_for(&found, now);
-    }
-    Ok(())
+    let round = on_one_connection!(store, |conn| async {
+        let session = conn.session();
+        let now = store.shared.clock.now();
+        let requests = take_requests(&session, position).await?;
+        store.listener.wake_if_needed(&requests, now);
+        if !store.listener.listens {
+            let mut found = store.shared.due.poll(&session).await?;
+            found.schedule_waits();
+            store.listener.waker.wake_for(&found, now);
+        }
+        Ok::<_, DriverError>(())
+    });
+    round.await
 }
 
 /// Takes the messages of transactions that have committed.

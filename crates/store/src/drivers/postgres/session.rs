@@ -6,13 +6,15 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
+use deadpool::managed;
 use deadpool_postgres::StatementCache;
 use futures_util::future::join3;
 use tokio_postgres::{Client, Error, IsolationLevel, Row, Statement, types::ToSql};
 
 use super::{
-    driver_error::DriverError, due_cache::DueCache, names::cache::Names, sweeps::Sweeps,
-    time::DatabaseClock, trust::ConnectionTrust, waiting::shared_limits::SharedLimits,
+    driver_error::DriverError, due_cache::DueCache, names::cache::Names,
+    servers::manager::ConnectionManager, sweeps::Sweeps, time::DatabaseClock,
+    waiting::shared_limits::SharedLimits,
 };
 use crate::{
     damage::DamageLog,
@@ -30,7 +32,6 @@ pub(super) struct PoolContext {
     pub settings: Option<String>,
     pub names: Names,
     pub clock: DatabaseClock,
-    pub trust: ConnectionTrust,
     pub damage: DamageLog,
     pub cipher: Cipher,
     pub due: Arc<DueCache>,
@@ -50,15 +51,23 @@ impl PoolContext {
     }
 }
 
+pub(super) type Pool = managed::Pool<ConnectionManager>;
+pub(super) type PoolClient = managed::Object<ConnectionManager>;
+
 /// A connection of the pool.
 pub(super) struct Conn<'s> {
-    pub client: deadpool_postgres::Client,
+    pub client: PoolClient,
     pub shared: &'s PoolContext,
     /// Room that its caller has.
     pub _admission: Option<Admission>,
 }
 
 impl Conn<'_> {
+    /// Ends the connection instead of giving it back.
+    pub(super) fn close(self) {
+        drop(PoolClient::take(self.client));
+    }
+
     /// Each statement is a transaction of its own.
     pub(super) fn session(&self) -> Session<'_> {
         Session {

@@ -6,7 +6,14 @@ use std::{sync::Weak, time::Instant};
 
 use tokio::time;
 
-use super::{claim, counts, driver_error::DriverError, failures, inner::Inner, session::Session};
+use super::{
+    claim, counts,
+    driver_error::DriverError,
+    failures,
+    inner::{Inner, on_one_connection},
+    servers::CHECK_WRITABLE,
+    session::Session,
+};
 use crate::limits::{RECOUNT_INTERVAL, UPKEEP_INTERVAL};
 
 /// Goes on until the store is dropped.
@@ -26,11 +33,10 @@ pub(super) async fn run(store: Weak<Inner>) {
 }
 
 async fn run_once(store: &Inner, recounted: &mut Option<Instant>) -> Result<(), DriverError> {
-    let mut conn = store.conn().await?;
-    let done = async {
+    let round = on_one_connection!(store, |conn| async {
         measure_clock(&conn.session()).await?;
         counts::fold(&conn.session()).await?;
-        failures::fold(&mut conn).await?;
+        failures::fold(conn).await?;
         store
             .shared
             .due
@@ -41,19 +47,14 @@ async fn run_once(store: &Inner, recounted: &mut Option<Instant>) -> Result<(), 
             counts::fold_past(&conn.session()).await?;
             claim::uncount_ended(&conn.session()).await?;
         }
-        Ok(())
-    }
-    .await;
-    if done.as_ref().is_err_and(DriverError::is_read_only) {
-        store.leave_server(conn);
-    }
-    done
+        Ok::<_, DriverError>(())
+    });
+    round.await
 }
 
 /// Commits a message that no program reads.
 pub(super) async fn check_writable(session: &Session<'_>) -> Result<(), DriverError> {
-    let sql = include_str!("upkeep/check_writable.sql");
-    let row = session.query_one(sql, &[]).await?;
+    let row = session.query_one(CHECK_WRITABLE, &[]).await?;
     let position: Option<String> = row.try_get("position")?;
     position.map(drop).ok_or(DriverError::ReadOnly)
 }

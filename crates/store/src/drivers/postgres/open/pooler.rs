@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use super::{Address, connect, settings};
-use crate::drivers::postgres::driver_error::DriverError;
+use super::{connect, settings};
+use crate::drivers::postgres::{driver_error::DriverError, servers::Servers};
 
 /// Which of two connections is asked, one after the other. Not in turns: a pooler with two connections
 /// to the server may lend them in turns, too.
@@ -17,15 +17,15 @@ const ASKED: [usize; 8] = [0, 1, 0, 0, 1, 1, 0, 1];
 
 /// The settings that each transaction needs if the address leads through a pooler.
 pub(crate) async fn transaction_settings(
-    address: &Address,
+    servers: &Servers,
     timeout: Duration,
     is_known: bool,
 ) -> Result<Option<String>, DriverError> {
-    if !is_known && !is_pooled(address).await? {
+    if !is_known && !is_pooled(servers).await? {
         return Ok(None);
     }
     let mut settings = settings("SET LOCAL", timeout);
-    let client = connect(address).await?;
+    let client = connect(servers).await?;
     if show(&client, "SHOW synchronous_commit").await? == "off" {
         settings += " SET LOCAL synchronous_commit = on;";
     }
@@ -33,8 +33,8 @@ pub(crate) async fn transaction_settings(
 }
 
 /// Whether two connections reach the same process of the server, or one of them several.
-async fn is_pooled(address: &Address) -> Result<bool, DriverError> {
-    let clients = [connect(address).await?, connect(address).await?];
+async fn is_pooled(servers: &Servers) -> Result<bool, DriverError> {
+    let clients = [connect(servers).await?, connect(servers).await?];
     let mut found: [Option<String>; 2] = [None, None];
     for place in ASKED {
         let process = show(&clients[place], "SELECT pg_backend_pid()").await?;
