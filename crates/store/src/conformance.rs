@@ -33,8 +33,8 @@ use claims::{
     claim, due, fair_shares, flow, flow_model, gate_changes, ordered_keys, pace, pause, start, wake,
 };
 use jobs::{
-    attempts, command, commit, enqueue, expiry, keys, logs, once, outbox, outbox_links, prune,
-    questions, renew, sweep, tags, unique, waiting_limit, webhooks,
+    attempts, command, commit, days, enqueue, expiry, keys, logs, once, outbox, outbox_links,
+    prune, questions, renew, sweep, tags, unique, waiting_limit, webhooks,
 };
 use records::{
     after, audit, batch_requests, batches, documents, erase, failures, fire, operations, schedules,

@@ -59,6 +59,14 @@ pub const LIST_ROWS_GROWTH: usize = 8;
 pub const PRUNE_ANEW_EVERY: Duration = Duration::from_secs(60 * 60);
 /// Retention looks again at what ended this shortly ago: as long as a transaction may take.
 pub const PRUNE_OVERLAP: Duration = Duration::from_secs(60);
+/// Retention drops whole days of jobs if it keeps jobs for at least so long, and deletes them one by one
+/// otherwise.
+pub const DAYS_KEPT_MIN: Duration = Duration::from_secs(2 * 24 * 60 * 60);
+/// A day is dropped so much later than its last job could have ended at once. What ended later still
+/// is moved first.
+pub const DAY_LATE_MAX: Duration = Duration::from_secs(60 * 60);
+/// Days for which partitions are made ahead.
+pub const DAYS_AHEAD: i32 = 3;
 /// Counts by the minute are shown for a month at most.
 pub const MINUTES_KEPT: Duration = Duration::from_secs(32 * 24 * 60 * 60);
 
@@ -305,7 +313,7 @@ pub const SQLITE_VERSION_MIN: (i32, &str) = (3_051_003, "3.51.3");
 // PostgreSQL.
 
 /// Where schema versions begin. Previews counted from 1; their stores cannot be read.
-pub const SCHEMA_VERSION_FIRST: i64 = 105;
+pub const SCHEMA_VERSION_FIRST: i64 = 106;
 /// The first version that the migrations run on.
 pub const POSTGRES_VERSION_MIN: i32 = 130_000;
 /// Default number of connections for queries and changes.

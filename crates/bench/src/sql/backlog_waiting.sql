@@ -1,6 +1,6 @@
 -- Jobs that are due, like those of the lifecycle.
 -- Parameters: 1 how many, 2 lane, 3 policy, 4 payload, 5 now. Rows: none. Locks: the new rows.
-INSERT INTO steadfast.job (
+INSERT INTO steadfast.job_hot (
     id, lane, policy, priority, run_at, at_most_once, lease, created_at, payload
 )
 SELECT

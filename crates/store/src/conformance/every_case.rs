@@ -447,6 +447,11 @@ macro_rules! conformance_tests {
                 names_that_no_job_has_go_after_a_while
                 a_name_that_went_can_be_used_again
             }
+            days {
+                what_is_kept_for_days_goes_at_most_a_day_late
+                what_ended_days_after_its_creation_is_kept_as_long_as_the_rest
+                a_job_of_an_earlier_day_is_as_any_other
+            }
             writable {
                 a_store_that_takes_writes_says_so_and_is_as_before
             }

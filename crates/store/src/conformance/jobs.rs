@@ -3,6 +3,7 @@
 pub mod attempts;
 pub mod command;
 pub mod commit;
+pub mod days;
 pub mod enqueue;
 pub mod expiry;
 pub mod keys;

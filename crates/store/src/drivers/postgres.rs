@@ -6,7 +6,7 @@
 //! * `inner`, `session`: how verbs get a connection, and what they work with. `servers` says which
 //!   server takes writes, and which connections survive a failover; `time` is the database's.
 //! * `listen`, `poll`: wake-ups between nodes, and from transactions of others. `upkeep`, `sweeps`: what is done in the background.
-//! * `jobs`: the hot verbs of a job's life. `claim`: which jobs start. `queries`: lists and counts.
+//! * `jobs`: the hot verbs of a job's life; `days` are the partitions of ended ones. `claim`: which jobs start. `queries`: lists and counts.
 //! * `transaction`: what the verbs of `crate::verbs` get of this driver.
 //! * `waiting`: limits of waiting jobs.
 //! * `names`, `counts`: the numbers of names, and what is counted of jobs.
@@ -51,7 +51,7 @@ use crate::{
     drivers::driver_error::{self, DriverError},
     drivers::sql::encryption::Cipher,
     error::{EnqueueError, OpenError, StoreError},
-    limits::NOTIFY_BYTES_MAX,
+    limits::{NOTIFY_BYTES_MAX, TRANSACTION_TRIES_MAX},
     store::{BaseStore, EnqueueResult, GateSettings},
     tables::MoveMark,
     verbs::{event_position::EventPosition, gates},
@@ -149,10 +149,14 @@ impl PostgresStore {
             inner.check_encryption(name).await?;
         }
         let background = background(&inner, listening, &options);
-        Ok(Self {
+        let store = Self {
             inner,
             _background: Arc::new(BackgroundTasks(background)),
-        })
+        };
+        if !options.for_move {
+            store.prepare_days().await;
+        }
+        Ok(store)
     }
 
     /// Brings a database to the schema this binary knows, and does nothing else.
@@ -195,14 +199,23 @@ impl PostgresStore {
                 self.inner.shared.names.forget_stored();
                 return Err(DriverError::unreadable("lane", "it was deleted meanwhile"));
             }
-            theirs.client.batch_execute("SAVEPOINT steadfast").await?;
-            let mut hints = WakeReasons::default();
-            let answer = enqueue::enqueue_in(&theirs, &numbered, &mut hints).await;
-            if !matches!(answer, Ok(Ok(_))) {
+            let (mut hints, mut tries) = (WakeReasons::default(), 1);
+            let answer = loop {
+                theirs.client.batch_execute("SAVEPOINT steadfast").await?;
+                let answer = enqueue::enqueue_in(&theirs, &numbered, &mut hints).await;
+                if matches!(answer, Ok(Ok(_))) {
+                    break answer;
+                }
                 let undo = "ROLLBACK TO steadfast; RELEASE steadfast";
                 theirs.client.batch_execute(undo).await?;
-                return answer;
-            }
+                // A job that they wait for may have moved while it was waited for.
+                let is_worth_repeating =
+                    answer.as_ref().is_err_and(DriverError::is_worth_repeating);
+                if !is_worth_repeating || tries >= TRANSACTION_TRIES_MAX {
+                    return answer;
+                }
+                (hints, tries) = (WakeReasons::default(), tries + 1);
+            };
             theirs.client.batch_execute("RELEASE steadfast").await?;
             // Not by NOTIFY, for which commits of the whole server would wait for each other.
             let messages = hints.to_messages(NOTIFY_BYTES_MAX);

@@ -136,7 +136,9 @@ pub trait JobStore: BaseStore {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PruneRequest {
     /// Jobs that [`Job::may_be_pruned`], with their attempts and steps. Tick records from before the
-    /// time are deleted as well; the counts of attempts stay.
+    /// time are deleted as well; the counts of attempts stay. A store may delete together what was
+    /// created on one day: if the time is at least two days ago, what ended before it may stay up to
+    /// 25 hours longer, and more than the limit may go at once.
     Jobs {
         /// They ended before this time.
         ended_before: Timestamp,

@@ -4,6 +4,7 @@
 
 mod batches;
 mod common;
+mod days;
 mod encryption;
 
 mod enqueue;

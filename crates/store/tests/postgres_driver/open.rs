@@ -168,7 +168,7 @@ async fn commits_are_durable_and_locks_are_waited_for_whatever_the_defaults_are(
              SELECT current_setting('synchronous_commit'), current_setting('lock_timeout');
              RETURN NULL;
          END $$;
-         CREATE TRIGGER see AFTER INSERT ON steadfast.job
+         CREATE TRIGGER see AFTER INSERT ON steadfast.job_hot
          FOR EACH STATEMENT EXECUTE FUNCTION steadfast.see();"
     );
     database.execute(&hasty).await;

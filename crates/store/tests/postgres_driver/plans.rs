@@ -44,7 +44,7 @@ macro_rules! shared {
 const PLANS: &[((&str, &str), &[&str])] = &[
     (
         sql!("claim", "claim"),
-        &["job_due on job", "job_pkey on job"],
+        &["job_due on job", "job_hot_pkey on job_hot"],
     ),
     (sql!("claim", "claim_next"), &["job_due on job"]),
     (sql!("claim", "claim_ordered"), &["job_key on job"]),
@@ -52,11 +52,14 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     (sql!("claim/start", "start_ahead"), &["job_due on job"]),
     (
         sql!("claim/start", "start_holders"),
-        &["gate_running_pkey on gate_running", "job_pkey on job"],
+        &[
+            "gate_running_pkey on gate_running",
+            "job_hot_pkey on job_hot",
+        ],
     ),
     (
         sql!("claim/due_cache/sync", "due_ranges"),
-        &["job_due on job", "job_pkey on job"],
+        &["job_due on job", "job_hot_pkey on job_hot"],
     ),
     (
         sql!("claim/due_cache/sync", "due_found"),
@@ -96,7 +99,7 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     (
         sql!("jobs/commit", "commit"),
         &[
-            "job_pkey on job",
+            "job_hot_pkey on job_hot",
             "(turn = gate_entry.turn) AND (job = gate_entry.id)",
         ],
     ),
@@ -104,19 +107,25 @@ const PLANS: &[((&str, &str), &[&str])] = &[
         sql!("claim/gates", "gate_save"),
         &["gate_state_pkey on gate_state", "(turn = new_2.before)"],
     ),
-    (sql!("jobs/change", "command"), &["job_pkey on job"]),
-    (sql!("jobs/change", "command_find"), &["job_pkey on job"]),
-    (sql!("jobs/change", "renew"), &["job_pkey on job"]),
-    (sql!("jobs/change", "claimed_step"), &["job_pkey on job"]),
+    (sql!("jobs/change", "command"), &["job_hot_pkey on job_hot"]),
+    (
+        sql!("jobs/change", "command_find"),
+        &["job_hot_pkey on job_hot"],
+    ),
+    (sql!("jobs/change", "renew"), &["job_hot_pkey on job_hot"]),
+    (
+        sql!("jobs/change", "claimed_step"),
+        &["job_hot_pkey on job_hot"],
+    ),
     (
         sql!("jobs/change", "save_claimed_step"),
-        &["job_pkey on job"],
+        &["job_hot_pkey on job_hot"],
     ),
-    (sql!("queries/get", "jobs"), &["job_pkey on job"]),
+    (sql!("queries/get", "jobs"), &["job_hot_pkey on job_hot"]),
     (
         sql!("claim", "quarantine"),
         &[
-            "job_pkey on job",
+            "job_hot_pkey on job_hot",
             "(turn = gate_entry.turn) AND (job = gate_entry.id)",
         ],
     ),
@@ -138,11 +147,11 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     ),
     (
         sql!("queries/get", "attempts_find"),
-        &["attempt_pkey on attempt"],
+        &["attempt_rest_pkey on attempt_rest"],
     ),
     (
         sql!("queries/list", "attempts_of_job"),
-        &["attempt_pkey on attempt"],
+        &["attempt_rest_pkey on attempt_rest"],
     ),
     (
         sql!("queries/lane_minutes", "waiting_by_minute"),
@@ -155,35 +164,50 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     (sql!("claim/start", "due_by_minute"), &["job_due on job"]),
     (
         sql!("queries/get", "attempts_of_jobs"),
-        &["attempt_pkey on attempt"],
+        &["attempt_rest_pkey on attempt_rest"],
     ),
     (
         sql!("queries/list", "attempts_of_schedule"),
-        &["attempt_of_schedule on attempt"],
+        &["attempt_rest_schedule_finished_at_job_fence_idx on attempt_rest"],
     ),
-    (sql!("queries/list", "list_all"), &["job_pkey on job"]),
-    (sql!("queries/list", "list_failed"), &["job_failed on job"]),
+    (
+        sql!("queries/list", "list_all"),
+        &["job_hot_pkey on job_hot"],
+    ),
+    (
+        sql!("queries/list", "list_failed"),
+        &["job_hot_id_idx on job_hot"],
+    ),
     (
         sql!("queries/list", "list_batch"),
-        &["batch_job_batch on batch_job", "job_pkey on job"],
+        &["batch_job_batch on batch_job", "job_hot_pkey on job_hot"],
     ),
     (
         sql!("queries/list", "list_batch_in_state"),
-        &["batch_job_state on batch_job", "job_pkey on job"],
+        &["batch_job_state on batch_job", "job_hot_pkey on job_hot"],
     ),
-    (sql!("queries/list", "list_runs"), &["job_run on job"]),
+    (
+        sql!("queries/list", "list_runs"),
+        &["job_hot_schedule_id_idx on job_hot"],
+    ),
     (sql!("queries/list", "list_running"), &["on job"]),
-    (sql!("queries/list", "list_lanes"), &["job_lane on job"]),
+    (
+        sql!("queries/list", "list_lanes"),
+        &["job_hot_lane_id_idx on job_hot"],
+    ),
     (
         sql!("queries/list", "list_lanes_failed"),
-        &["job_lane_failed on job"],
+        &["job_hot_lane_id_idx1 on job_hot"],
     ),
     (
         sql!("queries/list", "list_lanes_cancelled"),
-        &["job_lane_cancelled on job"],
+        &["job_hot_lane_id_idx2 on job_hot"],
     ),
     (sql!("queries/list", "list_waiting"), &["job_due on job"]),
-    (sql!("queries/get", "jobs_listed"), &["job_pkey on job"]),
+    (
+        sql!("queries/get", "jobs_listed"),
+        &["job_hot_pkey on job_hot"],
+    ),
     (
         sql!("queries/stats", "stats_minutes"),
         &["waiting_count_pkey on waiting_count"],
@@ -191,12 +215,19 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     (
         sql!("jobs/prune", "prune"),
         &[
-            "job_ended on job",
-            "job_discarded on job",
-            "job_pkey on job",
-            "attempt_pkey on attempt",
+            "job_hot_finished_at_idx on job_hot",
+            "job_hot_resolved_at_idx on job_hot",
+            "job_hot_pkey on job_hot",
+            "attempt_rest_pkey on attempt_rest",
             "once_pkey on once",
             "idempotency_pkey on idempotency",
+        ],
+    ),
+    (
+        sql!("jobs/days", "sweep"),
+        &[
+            "job_hot_finished_at_idx on job_hot",
+            "job_hot_resolved_at_idx on job_hot",
         ],
     ),
     (
@@ -282,6 +313,7 @@ fn as_postgres_reads_it(sql: &str) -> String {
         ("/*rows*/", "(?1)"),
         ("/*lock free*/", "FOR UPDATE SKIP LOCKED"),
         ("/*uuid*/", "::uuid"),
+        ("job/*hot*/", "job_hot"),
         ("steadfast_", "steadfast."),
         ("?", "$"),
     ] {

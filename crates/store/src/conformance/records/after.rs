@@ -409,7 +409,7 @@ pub async fn a_job_comes_behind_those_that_it_waits_for_whatever_the_clock_says(
     }
 }
 
-pub(super) fn after(f: &Fixture, others: &[JobId], on_failure: OnFailure) -> NewJob {
+pub(crate) fn after(f: &Fixture, others: &[JobId], on_failure: OnFailure) -> NewJob {
     let job = f.job();
     let others = others.iter().copied();
     let extras = NewJobExtras {

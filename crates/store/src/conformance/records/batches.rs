@@ -309,7 +309,7 @@ pub(super) fn retry() -> JobCommand {
     JobCommand::Retry { payload: None }
 }
 
-pub(super) async fn create(f: &Fixture, batch: NewBatch) -> BatchRecord {
+pub(crate) async fn create(f: &Fixture, batch: NewBatch) -> BatchRecord {
     let jobs = batch.jobs.len();
     match f.store.create_batch(batch, 10).await.unwrap() {
         BatchCreateResult::Created(record, results) => {
@@ -321,12 +321,12 @@ pub(super) async fn create(f: &Fixture, batch: NewBatch) -> BatchRecord {
     }
 }
 
-pub(super) async fn read(f: &Fixture, id: BatchId) -> BatchRecord {
+pub(crate) async fn read(f: &Fixture, id: BatchId) -> BatchRecord {
     f.store.get_batch(id).await.unwrap().unwrap()
 }
 
 /// All, succeeded and failed, and what that comes to.
-pub(super) fn counts(batch: &BatchRecord) -> (u64, u64, u64, BatchStatus) {
+pub(crate) fn counts(batch: &BatchRecord) -> (u64, u64, u64, BatchStatus) {
     let counts = batch.counts;
     (
         counts.total,
@@ -336,7 +336,7 @@ pub(super) fn counts(batch: &BatchRecord) -> (u64, u64, u64, BatchStatus) {
     )
 }
 
-pub(super) async fn follow(f: &Fixture) {
+pub(crate) async fn follow(f: &Fixture) {
     while f
         .store
         .release_dependants(10, Arc::default())

@@ -2,6 +2,7 @@
 
 pub(crate) mod change;
 pub(crate) mod commit;
+pub(crate) mod days;
 pub(crate) mod enqueue;
 pub(crate) mod failures;
 pub(crate) mod insert;

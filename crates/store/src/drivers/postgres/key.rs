@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use bytes::BytesMut;
-use steadfast_core::{AuditId, BatchId, JobId, OperationId, ScheduleId};
+use steadfast_core::{AuditId, BatchId, JobId, OperationId, ScheduleId, limits::DAY};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 
 /// A public id in a column.
@@ -47,6 +47,12 @@ impl Key {
 
     pub(super) fn bits(self) -> u128 {
         self.0
+    }
+
+    /// The day on which it was made, since 1970.
+    pub(super) fn day(self) -> i32 {
+        let millis = self.0 >> 80;
+        i32::try_from(millis / DAY.as_millis()).unwrap_or(i32::MAX)
     }
 }
 

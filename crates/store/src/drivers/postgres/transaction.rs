@@ -89,12 +89,14 @@ impl Driver for PostgresStore {
 
     async fn prune_jobs(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
         let now = self.now();
-        on_connection!(self, "prune", |conn| prune::prune(
+        let dropped = self.prune_days(ended_before, now).await;
+        let pruned = on_connection!(self, "prune", |conn| prune::prune(
             conn,
             ended_before,
             limit,
             now
-        ))
+        ))?;
+        Ok(dropped + pruned)
     }
 
     async fn prune_names(&self, keep: usize) -> Result<usize, StoreError> {
@@ -252,7 +254,9 @@ impl SqlWriter for SessionTransaction<'_, '_> {
     }
 
     async fn delete_jobs(&mut self, jobs: &[JobId]) -> Result<(), DriverError> {
-        prune::delete_ended(self.session, jobs).await
+        prune::delete_ended(self.session, jobs, None)
+            .await
+            .map(drop)
     }
 }
 

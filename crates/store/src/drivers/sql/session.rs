@@ -169,6 +169,7 @@ pub(crate) fn postgres_text(sql: &str, schema: &str) -> String {
         .replace("/*lock job*/", "FOR UPDATE OF job")
         .replace("/*lock share*/", "FOR SHARE")
         .replace("/*uuid*/", "::uuid")
+        .replace("job/*hot*/", "job_hot")
 }
 
 /// The values of many rows as one list of `(?1, ?2), (?3, ?4)`.

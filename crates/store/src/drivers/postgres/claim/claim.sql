@@ -44,7 +44,7 @@ quota AS MATERIALIZED (
             ) AS place
         FROM pick
         CROSS JOIN LATERAL (
-            SELECT job.run_at FROM steadfast.job
+            SELECT job.run_at FROM steadfast.job_hot AS job
             WHERE
                 job.state = 0 AND job.lane = pick.lane AND job.flow_key = pick.flow_key
                 AND job.level = pick.level
@@ -68,7 +68,7 @@ held_in_order AS MATERIALIZED (
         SELECT
             job.id, job.lane, job.run_at / 60000000 AS due_minute,
             job.attempt > job.attempts_before AS is_retry, octet_length(job.payload) AS bytes
-        FROM steadfast.job
+        FROM steadfast.job_hot AS job
         WHERE
             job.state = 0 AND job.lane = quota.lane AND job.flow_key = quota.flow_key
             AND job.level = quota.level
@@ -89,7 +89,7 @@ held_alone AS MATERIALIZED (
         SELECT
             job.id, job.lane, job.run_at / 60000000 AS due_minute,
             job.attempt > job.attempts_before AS is_retry, octet_length(job.payload) AS bytes
-        FROM steadfast.job
+        FROM steadfast.job_hot AS job
         WHERE
             job.id = pick.chosen AND job.state + 0 = 0 AND job.run_at <= (SELECT now FROM clock)
             AND (
@@ -120,7 +120,7 @@ counted_at_gates AS (
     SELECT gate.number, (SELECT number FROM gate_epoch), taken.id
     FROM taken CROSS JOIN LATERAL unnest(taken.gates) AS gate (number)
 )
-UPDATE steadfast.job SET
+UPDATE steadfast.job_hot AS job SET
     state = 1,
     attempt = least(job.attempt + 1, 4294967295),
     fence = least(job.fence + 1, 4294967295),

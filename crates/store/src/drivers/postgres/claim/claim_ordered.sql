@@ -8,7 +8,7 @@ CROSS JOIN LATERAL (
         job.id, job.lane, job.flow_key,
         job.level, job.run_at,
         job.state
-    FROM steadfast.job
+    FROM steadfast.job_hot AS job
     WHERE job.key_number = asked.number AND job.key_number IS NOT NULL AND job.state IN (0, 1)
     ORDER BY job.created_at, job.id
     LIMIT 1

@@ -14,7 +14,7 @@ CROSS JOIN LATERAL (
             job.at_most_once AND NOT due_range.at_most_once OR (
                 job.start_before <= (SELECT steadfast.time($1)) AND job.attempt = 0 AND job.snoozes = 0
             ) IS TRUE AS may_not_probe
-        FROM steadfast.job
+        FROM steadfast.job_hot AS job
         WHERE
             job.state = 0 AND job.lane = due_range.lane AND job.flow_key = due_range.flow_key
             AND job.level = due_range.level

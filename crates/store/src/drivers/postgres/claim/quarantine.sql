@@ -3,7 +3,7 @@
 -- Parameters: 1 job ids, 2 a time that does not come; null to give jobs back that another process can
 -- read. Rows: none. Locks: the rows.
 WITH aside AS (
-    UPDATE steadfast.job SET state = 0, run_at = coalesce($2, run_at), attempt = attempt - 1, lease_until = NULL
+    UPDATE steadfast.job_hot AS job SET state = 0, run_at = coalesce($2, run_at), attempt = attempt - 1, lease_until = NULL
     WHERE id = ANY($1::uuid[]) AND state + 0 = 1
     RETURNING id, lane, run_at / 60000000 AS due_minute, attempt > attempts_before AS is_retry, gates, gate_turn
 ),

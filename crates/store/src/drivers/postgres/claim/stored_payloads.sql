@@ -1,3 +1,3 @@
 -- Payloads of jobs as they are stored.
 -- Parameters: 1 job ids. Rows: payload. Locks: none.
-SELECT payload FROM steadfast.job WHERE id = ANY($1)
+SELECT payload FROM steadfast.job_hot AS job WHERE id = ANY($1)

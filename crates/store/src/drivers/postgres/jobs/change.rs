@@ -30,7 +30,7 @@ use crate::{
     error::CommandError,
     failures::{FailureTallies, dead_letter_key},
     lane::{Lane, LaneId},
-    limits::COMMAND_BATCH_MAX,
+    limits::{COMMAND_BATCH_MAX, TRANSACTION_TRIES_MAX},
     store::{RenewResult, Renewal, SaveStepResult},
     verbs::dependencies,
     wake::WakeReasons,
@@ -143,12 +143,24 @@ pub(crate) async fn run_command(
         policy_id(&conn.session(), policy).await?;
     }
     let mut answers = Vec::with_capacity(jobs.len());
-    for some in jobs.chunks(COMMAND_BATCH_MAX) {
+    let (mut rest, mut size, mut tries) = (jobs, COMMAND_BATCH_MAX, 1);
+    while !rest.is_empty() {
+        let (some, others) = rest.split_at(size.min(rest.len()));
         let transaction = conn.begin().await?;
-        answers.extend(
-            run_command_in(&transaction.session(), some, command, subscriptions, hints).await?,
-        );
-        transaction.commit().await?;
+        let done = run_command_in(&transaction.session(), some, command, subscriptions, hints);
+        match done.await {
+            Ok(done) => {
+                transaction.commit().await?;
+                answers.extend(done);
+                (rest, size, tries) = (others, COMMAND_BATCH_MAX, 1);
+            }
+            // A job has ended while it was waited for, and moved. Few jobs at a time meet fewer ends.
+            Err(error) if error.is_worth_repeating() && tries < TRANSACTION_TRIES_MAX => {
+                transaction.roll_back().await?;
+                (size, tries) = ((size / 4).max(1), tries + 1);
+            }
+            Err(error) => return Err(error),
+        }
     }
     Ok(answers)
 }
@@ -253,6 +265,7 @@ struct LockedJob {
     before: Job,
     job: Job,
     is_changed: bool,
+    is_hot: bool,
 }
 
 impl LockedJobs {
@@ -286,6 +299,7 @@ impl LockedJobs {
                 before: job.clone(),
                 job,
                 is_changed: false,
+                is_hot: row.try_get::<_, i32>("day")? < 0,
             };
             jobs.insert(locked.job.id, locked);
         }
@@ -307,6 +321,12 @@ impl LockedJobs {
         let mut rows = Vec::with_capacity(changed.len());
         let mut without_deadline: Vec<Key> = Vec::new();
         let mut moved = MovedJobs::default();
+        let ended = changed.iter().filter(|locked| !locked.is_hot);
+        let ended: Vec<Key> = ended.map(|locked| locked.job.id.into()).collect();
+        if !ended.is_empty() {
+            let sql = include_str!("change/come_back.sql");
+            session.execute(sql, &[&ended]).await?;
+        }
         for locked in changed {
             let LockedJob { before, job, .. } = locked;
             let policy = if job.policy == before.policy {

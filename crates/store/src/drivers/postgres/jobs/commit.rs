@@ -269,7 +269,8 @@ impl Composite for (&Transition, &Cipher) {
             fields.put(&i32::try_from(count)?)?;
         }
         let observed = transition.observation.as_ref();
-        fields.put(&observed.map(|observed| observed.key.number()))
+        fields.put(&observed.map(|observed| observed.key.number()))?;
+        fields.put(&Key::from(transition.job).day())
     }
 }
 

@@ -163,7 +163,8 @@ impl Composite for (NumberedJob<'_>, &Cipher) {
         fields.put(&extras.as_ref().map(to_json).transpose()?)?;
         fields.put(&job.unique().map(|unique| unique.number(&job.tenant)))?;
         fields.put(&start_before)?;
-        fields.put(&start_within)
+        fields.put(&start_within)?;
+        fields.put(&Key::from(job.id).day())
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{
         paging::row_limit,
         prune_position::{PruneFinding, PrunePosition, PruneRange},
     },
-    limits::{MINUTES_KEPT, PRUNE_BATCH_MAX, PRUNE_BATCHES_MAX},
+    limits::{DAYS_KEPT_MIN, MINUTES_KEPT, PRUNE_BATCH_MAX, PRUNE_BATCHES_MAX},
     minutes::minute,
 };
 
@@ -61,6 +61,9 @@ async fn delete_jobs(
     now: Timestamp,
 ) -> Result<(usize, PruneFinding), DriverError> {
     let keyed_before = now.minus(limits::DAY).as_micros();
+    // What is kept for days is dropped day by day. The rest is what no day has.
+    let is_by_day = now.since(Timestamp::from_micros(range.before)) >= DAYS_KEPT_MIN;
+    let last_day = is_by_day.then_some(0_i32);
     let row = session
         .query_one(
             include_str!("prune/prune.sql"),
@@ -70,6 +73,7 @@ async fn delete_jobs(
                 &row_limit(batch),
                 &range.ended_from,
                 &range.discarded_from,
+                &last_day,
             ],
         )
         .await?;
@@ -82,11 +86,19 @@ async fn delete_jobs(
     Ok((deleted, found))
 }
 
-/// Deletes these jobs.
-pub(crate) async fn delete_ended(session: &Session<'_>, ids: &[JobId]) -> Result<(), DriverError> {
+/// Deletes these jobs, if they are in the partition of a day, or wherever they are. Answers how many.
+pub(crate) async fn delete_ended(
+    session: &Session<'_>,
+    ids: &[JobId],
+    day: Option<i32>,
+) -> Result<usize, DriverError> {
+    if ids.is_empty() {
+        return Ok(0);
+    }
     let keys: Vec<Key> = ids.iter().map(|id| Key::from(*id)).collect();
     let sql = include_str!("prune/erase.sql");
-    session.execute(sql, &[&keys]).await
+    let row = session.query_one(sql, &[&keys, &day]).await?;
+    Ok(usize::try_from(row.try_get::<_, i64>("deleted")?).unwrap_or(0))
 }
 
 /// In short transactions, so that none waits long for a lock or for vacuum.

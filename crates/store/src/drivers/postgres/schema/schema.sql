@@ -36,17 +36,14 @@ CREATE TABLE steadfast.policy (
     unused_since bigint
 );
 
--- Claims and commits write new versions of this row, so it is narrow: names and policies are numbers,
--- and a payload of more than about a kilobyte is moved out of the row, where new versions share it
--- (toast_tuple_target).
+-- A job is in one of these partitions. A row moves when its `day` is changed, so each id is there once.
 --
--- A claim changes which partial indexes a row is in, so it can never be a heap-only update; what room
--- in the page buys (fillfactor) is that the new version lies beside the old one and the page is written
--- once for both. Each job leaves two dead versions, and a claim must walk over those that lie in front
--- of its range: vacuum comes after a fixed small share and does not pause, and statistics are taken as
--- often, because a plan made for an empty table is slow on a full one.
+-- `job_hot`: those that wait or run, dead letters, and those that have just ended. Statements about these
+-- name it. Ended jobs are in the partition of the day on which their id was made, `job_day_` and its number
+-- since 1970, which retention drops as a whole; in `job_rest` if there is none for it, or if they stay
+-- longer. `job_other` catches what has neither for a moment, so that nothing fails for want of a partition.
 CREATE TABLE steadfast.job (
-    id uuid PRIMARY KEY,
+    id uuid NOT NULL,
     lane bigint NOT NULL,
     -- The lane's jobs of one destination and concurrency key; 0 without either.
     flow_key bigint NOT NULL DEFAULT 0,
@@ -99,8 +96,21 @@ CREATE TABLE steadfast.job (
     traceparent text COLLATE "C",
     -- Rare options as JSON.
     extras text COLLATE "C",
-    payload text COLLATE "C" NOT NULL
-) WITH (
+    payload text COLLATE "C" NOT NULL,
+    -- The partition: -1 hot, 0 ended, above 0 ended and of this day.
+    day integer NOT NULL DEFAULT -1
+) PARTITION BY LIST (day);
+
+-- Claims and commits write new versions of this row, so it is narrow: names and policies are numbers,
+-- and a payload of more than about a kilobyte is moved out of the row, where new versions share it
+-- (toast_tuple_target).
+--
+-- A claim changes which partial indexes a row is in, so it can never be a heap-only update; what room
+-- in the page buys (fillfactor) is that the new version lies beside the old one and the page is written
+-- once for both. Each job leaves two dead versions, and a claim must walk over those that lie in front
+-- of its range: vacuum comes after a fixed small share and does not pause, and statistics are taken as
+-- often, because a plan made for an empty table is slow on a full one.
+CREATE TABLE steadfast.job_hot PARTITION OF steadfast.job (PRIMARY KEY (id)) FOR VALUES IN (-1) WITH (
     fillfactor = 70,
     toast_tuple_target = 1200,
     autovacuum_vacuum_scale_factor = 0.01,
@@ -109,21 +119,39 @@ CREATE TABLE steadfast.job (
     autovacuum_analyze_scale_factor = 0.02,
     autovacuum_analyze_threshold = 5000
 );
+CREATE TABLE steadfast.job_rest PARTITION OF steadfast.job (PRIMARY KEY (id)) FOR VALUES IN (0)
+WITH (toast_tuple_target = 1200);
+CREATE TABLE steadfast.job_other PARTITION OF steadfast.job (PRIMARY KEY (id)) DEFAULT
+WITH (toast_tuple_target = 1200);
+
+-- The days that have a partition for jobs and one for attempts. One that is not open takes no more rows:
+-- it is being emptied of what stays, or was dropped, and what belonged to its jobs is being deleted.
+CREATE TABLE steadfast.job_day (
+    day integer PRIMARY KEY,
+    is_open boolean NOT NULL DEFAULT true,
+    is_dropped boolean NOT NULL DEFAULT false
+);
+
+-- The day on which an id was made.
+CREATE FUNCTION steadfast.day_of(id uuid) RETURNS integer
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT (('x' || substr(id::text, 1, 8) || substr(id::text, 10, 4))::bit(48)::bigint / 86400000)::integer
+$$;
 
 -- Claims search one range for each flow key and level: a search passes over no running, ended or future job.
-CREATE INDEX job_due ON steadfast.job (lane, flow_key, level, run_at) WHERE state = 0;
+CREATE INDEX job_due ON steadfast.job_hot (lane, flow_key, level, run_at) WHERE state = 0;
 -- Jobs that a claim could not read wait until the end of time.
-CREATE INDEX job_quarantine ON steadfast.job (id) WHERE state = 0 AND run_at = 253402207200000000;
+CREATE INDEX job_quarantine ON steadfast.job_hot (id) WHERE state = 0 AND run_at = 253402207200000000;
 -- Running jobs by the end of their lease, and those with a request to cancel.
-CREATE INDEX job_running ON steadfast.job (lease_until) WHERE state = 1;
-CREATE INDEX job_cancel ON steadfast.job (worker, id) WHERE state = 1 AND cancel_requested;
+CREATE INDEX job_running ON steadfast.job_hot (lease_until) WHERE state = 1;
+CREATE INDEX job_cancel ON steadfast.job_hot (worker, id) WHERE state = 1 AND cancel_requested;
 -- Unfinished jobs of a concurrency key in the order of creation, and of a unique key.
-CREATE INDEX job_key ON steadfast.job (key_number, created_at, id)
+CREATE INDEX job_key ON steadfast.job_hot (key_number, created_at, id)
 WHERE key_number IS NOT NULL AND state IN (0, 1);
-CREATE INDEX job_unique ON steadfast.job (unique_number)
+CREATE INDEX job_unique ON steadfast.job_hot (unique_number)
 WHERE unique_number IS NOT NULL AND state IN (0, 1);
 -- Jobs that have not started, by their deadline.
-CREATE INDEX job_start_before ON steadfast.job (start_before)
+CREATE INDEX job_start_before ON steadfast.job_hot (start_before)
 WHERE start_before IS NOT NULL AND state = 0 AND attempt = 0 AND snoozes = 0;
 -- Lists of failed jobs. Of indexes with the same cost PostgreSQL takes the one created last, so this one
 -- comes before those of lanes.
@@ -140,10 +168,11 @@ CREATE INDEX job_ended ON steadfast.job (finished_at) WHERE state IN (2, 4);
 CREATE INDEX job_discarded ON steadfast.job (resolved_at) WHERE resolved_at IS NOT NULL;
 -- The runs of schedules.
 CREATE INDEX job_run ON steadfast.job (schedule, id) WHERE schedule IS NOT NULL;
-CREATE INDEX job_run_unfinished ON steadfast.job (schedule, tick, id)
+CREATE INDEX job_run_unfinished ON steadfast.job_hot (schedule, tick, id)
 WHERE schedule IS NOT NULL AND state IN (0, 1);
 
--- Jobs by each of their tags, as `name:value`. Triggers, so that no writer can forget it.
+-- Jobs by each of their tags, as `name:value`. A trigger, so that no writer can forget it. A job that comes
+-- back to the hot ones has them already.
 CREATE TABLE steadfast.tag (
     tag text COLLATE "C" NOT NULL,
     job uuid NOT NULL,
@@ -163,19 +192,8 @@ BEGIN
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER tags_created AFTER INSERT ON steadfast.job
+CREATE TRIGGER tags_created AFTER INSERT ON steadfast.job_hot
 FOR EACH ROW WHEN (NEW.tags IS NOT NULL) EXECUTE FUNCTION steadfast.save_tags();
-
-CREATE FUNCTION steadfast.delete_tags() RETURNS trigger
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
-BEGIN
-    DELETE FROM steadfast.tag USING json_each_text(OLD.tags::json) AS each
-    WHERE tag.tag = each.key || ':' || each.value AND tag.job = OLD.id;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER tags_deleted AFTER DELETE ON steadfast.job
-FOR EACH ROW WHEN (OLD.tags IS NOT NULL) EXECUTE FUNCTION steadfast.delete_tags();
 
 -- The job or schedule that a request with an idempotency key made.
 CREATE TABLE steadfast.idempotency (
@@ -186,7 +204,8 @@ CREATE TABLE steadfast.idempotency (
     PRIMARY KEY (tenant, idempotency_key)
 );
 
--- Written once and never changed; only retention deletes.
+-- Written once and never changed; only retention deletes. The day is that of the id of the job, as above, or
+-- 0 if it has no partition or the job outlives it.
 CREATE TABLE steadfast.attempt (
     job uuid NOT NULL,
     fence bigint NOT NULL,
@@ -201,11 +220,90 @@ CREATE TABLE steadfast.attempt (
     output text COLLATE "C",
     note text COLLATE "C",
     decision text COLLATE "C",
-    PRIMARY KEY (job, fence)
-);
+    day integer NOT NULL DEFAULT 0
+) PARTITION BY LIST (day);
+CREATE TABLE steadfast.attempt_rest PARTITION OF steadfast.attempt (PRIMARY KEY (job, fence)) FOR VALUES IN (0);
+CREATE TABLE steadfast.attempt_other PARTITION OF steadfast.attempt (PRIMARY KEY (job, fence)) DEFAULT;
 -- The order in which a schedule's attempts are listed.
 CREATE INDEX attempt_of_schedule ON steadfast.attempt (schedule, finished_at, job, fence)
 WHERE schedule IS NOT NULL;
+
+-- Makes the partitions of a day, unless they are there. The last index finds jobs to which other tables refer
+-- by more than their id: these are deleted one by one before the rest is dropped.
+-- Only the owner may create and drop tables, so these three have the rights of the owner.
+-- Parameters: the day. Locks: the parents, against other changes of their partitions, and what has no
+-- partition of its own, which is nothing, until the transaction ends.
+CREATE FUNCTION steadfast.make_day(number integer) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    INSERT INTO steadfast.job_day (day) VALUES (number) ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    EXECUTE replace('
+        CREATE TABLE steadfast.job_day_NUMBER (
+            LIKE steadfast.job INCLUDING DEFAULTS INCLUDING GENERATED, PRIMARY KEY (id)
+        ) WITH (toast_tuple_target = 1200);
+        CREATE INDEX job_day_NUMBER_referred ON steadfast.job_day_NUMBER (id)
+        WHERE tags IS NOT NULL OR links IS NOT NULL OR idempotency_key IS NOT NULL;
+        CREATE TABLE steadfast.attempt_day_NUMBER (
+            LIKE steadfast.attempt INCLUDING DEFAULTS, PRIMARY KEY (job, fence)
+        );
+        ALTER TABLE steadfast.job ATTACH PARTITION steadfast.job_day_NUMBER FOR VALUES IN (NUMBER);
+        ALTER TABLE steadfast.attempt ATTACH PARTITION steadfast.attempt_day_NUMBER FOR VALUES IN (NUMBER);
+    ', 'NUMBER', number::text);
+END
+$$;
+
+-- Lets nobody write to the partitions of a day that is about to be dropped. Reads go on.
+-- Parameters: the day. Answers whether it is there and closed. Locks: its row and its two tables.
+CREATE FUNCTION steadfast.lock_day(number integer) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM FROM steadfast.job_day WHERE day = number AND NOT is_open AND NOT is_dropped FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    EXECUTE replace('
+        LOCK TABLE ONLY steadfast.job_day_NUMBER, ONLY steadfast.attempt_day_NUMBER IN SHARE ROW EXCLUSIVE MODE
+    ', 'NUMBER', number::text);
+    RETURN true;
+END
+$$;
+
+-- Drops the partitions of a day that is locked, and takes its jobs out of the counts, for which all are read.
+-- Parameters: the day. Answers how many jobs there were. Locks: jobs and attempts, for as long as it takes to
+-- commit.
+CREATE FUNCTION steadfast.drop_day(number integer) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = on AS $$
+DECLARE
+    jobs bigint;
+BEGIN
+    UPDATE steadfast.job_day SET is_dropped = true WHERE day = number AND NOT is_open AND NOT is_dropped;
+    IF NOT FOUND THEN
+        RETURN 0;
+    END IF;
+    EXECUTE replace('
+        WITH gone AS MATERIALIZED (
+            SELECT
+                lane, count(*) AS jobs, count(*) FILTER (WHERE state = 2) AS succeeded,
+                count(*) FILTER (WHERE state = 3) AS failed, count(*) FILTER (WHERE state = 4) AS cancelled
+            FROM steadfast.job_day_NUMBER
+            GROUP BY lane
+        ),
+        counted AS (
+            INSERT INTO steadfast.count_change (lane, succeeded, failed, cancelled)
+            SELECT lane, - succeeded, - failed, - cancelled FROM gone
+        )
+        SELECT coalesce(sum(jobs), 0)::bigint FROM gone
+    ', 'NUMBER', number::text) INTO jobs;
+    EXECUTE replace('DROP TABLE steadfast.job_day_NUMBER, steadfast.attempt_day_NUMBER', 'NUMBER', number::text);
+    RETURN jobs;
+END
+$$;
+
+-- Only roles of nodes, which are granted them.
+REVOKE ALL ON FUNCTION steadfast.make_day, steadfast.lock_day, steadfast.drop_day FROM PUBLIC;
 
 -- The results of a handler's steps.
 CREATE TABLE steadfast.once (
@@ -574,7 +672,8 @@ CREATE TABLE steadfast.event (
 CREATE INDEX event_kind ON steadfast.event (kind, seq);
 CREATE INDEX event_batch ON steadfast.event (batch, seq) WHERE batch IS NOT NULL;
 
--- Triggers, so that no writer can forget it; jobs without links pay one comparison.
+-- A trigger, so that no writer can forget it; jobs without links pay one comparison. A job with links ends
+-- where it is, among the hot ones, and is moved later.
 CREATE FUNCTION steadfast.links_changed() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
@@ -591,31 +690,38 @@ BEGIN
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER links_changed AFTER UPDATE ON steadfast.job
+CREATE TRIGGER links_changed AFTER UPDATE ON steadfast.job_hot
 FOR EACH ROW WHEN (
     NEW.links & 5 <> 0 AND (NEW.state >= 2 OR OLD.state >= 2)
     AND (NEW.state <> OLD.state OR NEW.resolved_at IS DISTINCT FROM OLD.resolved_at)
 ) EXECUTE FUNCTION steadfast.links_changed();
 
--- The result of a deleted job is kept with the jobs that wait for it.
-CREATE FUNCTION steadfast.links_deleted() RETURNS trigger
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+-- What refers to a job that is deleted goes as well. The result is kept with the jobs that wait for it. No
+-- trigger: PostgreSQL moves a row to another partition by deleting it.
+-- Parameters: those of the job. Answers with 1. Locks: the rows.
+CREATE FUNCTION steadfast.forget(gone uuid, gone_state smallint, gone_links smallint, gone_tags text) RETURNS integer
+LANGUAGE plpgsql AS $$
 BEGIN
-    IF OLD.state = 2 THEN
+    IF gone_tags IS NOT NULL THEN
+        DELETE FROM steadfast.tag USING json_each_text(gone_tags::json) AS each
+        WHERE tag.tag = each.key || ':' || each.value AND tag.job = gone;
+    END IF;
+    IF gone_links IS NULL THEN
+        RETURN 1;
+    END IF;
+    IF gone_state = 2 THEN
         UPDATE steadfast.dependency SET result = 1
-        WHERE dependency.prerequisite = OLD.id AND dependency.result = 0;
+        WHERE dependency.prerequisite = gone AND dependency.result = 0;
     END IF;
-    IF OLD.links & 1 <> 0 THEN
+    IF gone_links & 1 <> 0 THEN
         INSERT INTO steadfast.event (kind, job)
-        VALUES (0, OLD.id);
+        VALUES (0, gone);
     END IF;
-    DELETE FROM steadfast.dependency WHERE dependency.job = OLD.id;
-    DELETE FROM steadfast.batch_job WHERE batch_job.job = OLD.id;
-    RETURN NULL;
+    DELETE FROM steadfast.dependency WHERE dependency.job = gone;
+    DELETE FROM steadfast.batch_job WHERE batch_job.job = gone;
+    RETURN 1;
 END
 $$;
-CREATE TRIGGER links_deleted AFTER DELETE ON steadfast.job
-FOR EACH ROW WHEN (OLD.links IS NOT NULL) EXECUTE FUNCTION steadfast.links_deleted();
 
 -- Batches -------------------------------------------------------------------------------------------
 
@@ -644,7 +750,8 @@ CREATE TYPE steadfast.new_job AS (
     extras text,
     unique_number bigint,
     start_before bigint,
-    start_within bigint
+    start_within bigint,
+    day integer
 );
 
 CREATE TYPE steadfast.transition AS (
@@ -686,7 +793,8 @@ CREATE TYPE steadfast.transition AS (
     retries integer,
     successful_retries integer,
     exhausted integer,
-    failure_group bigint
+    failure_group bigint,
+    day integer
 );
 
 CREATE TYPE steadfast.commanded AS (
@@ -994,7 +1102,7 @@ BEGIN
     END LOOP;
     new_lane := steadfast.use_lane(tenant, queue, kind);
     new_policy := steadfast.use_policy(policy_body);
-    INSERT INTO steadfast.job (
+    INSERT INTO steadfast.job_hot (
         id, lane, policy, priority, run_at, created_at, at_most_once, lease, idempotency_key, tags, payload,
         flow_key, destination, concurrency_key, key_number
     ) VALUES (

@@ -15,7 +15,7 @@ BEGIN
     $refuse$;
     FOR fenced IN
         SELECT oid::regclass FROM pg_class
-        WHERE relkind = 'r' AND relname NOT IN ('record', 'record_version')
+        WHERE relkind IN ('r', 'p') AND relname NOT IN ('record', 'record_version')
             AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'steadfast_record'::regclass)
         ORDER BY relname
     LOOP

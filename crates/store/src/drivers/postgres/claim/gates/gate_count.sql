@@ -3,7 +3,7 @@
 -- Parameters: 1 job ids, 2 the gates of each as an array in text. Rows: none. Locks: the rows of the
 -- jobs, in the order given.
 WITH counted AS (
-    UPDATE steadfast.job SET
+    UPDATE steadfast.job_hot AS job SET
         gates = ARRAY(SELECT DISTINCT unnest(coalesce(job.gates, '{}') || new.gates::bigint[]))
     FROM unnest($1::uuid[], $2::text[]) AS new (id, gates)
     WHERE job.id = new.id AND job.state + 0 = 1

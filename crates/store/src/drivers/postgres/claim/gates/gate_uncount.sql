@@ -3,7 +3,7 @@
 WITH ended AS (
     DELETE FROM steadfast.gate_running
     WHERE gate_running.turn = 0 AND NOT EXISTS (
-        SELECT 1 FROM steadfast.job
+        SELECT 1 FROM steadfast.job_hot AS job
         WHERE job.id = gate_running.job AND job.state + 0 = 1 AND gate_running.gate = ANY(job.gates)
     )
     RETURNING 1

@@ -7,7 +7,7 @@ FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::bigint[])
 CROSS JOIN LATERAL (
     SELECT entry.run_at / 60000000 AS minute, count(*) AS jobs
     FROM (
-        SELECT job.run_at FROM steadfast.job
+        SELECT job.run_at FROM steadfast.job_hot AS job
         WHERE
             job.state = 0 AND job.lane = due_range.lane AND job.flow_key = due_range.flow_key
             AND job.level = due_range.level

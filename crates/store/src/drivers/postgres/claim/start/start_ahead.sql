@@ -13,7 +13,7 @@ CROSS JOIN LATERAL (
         ) AS ahead,
         count(*) AS looked
     FROM (
-        SELECT job.run_at, job.id FROM steadfast.job
+        SELECT job.run_at, job.id FROM steadfast.job_hot AS job
         WHERE
             job.state = 0 AND job.lane = due_range.lane AND job.flow_key = due_range.flow_key
             AND job.level = due_range.level

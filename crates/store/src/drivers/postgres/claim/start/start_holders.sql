@@ -21,7 +21,7 @@ CROSS JOIN LATERAL (
         )
         LIMIT $3::bigint
     ) AS counted
-    JOIN steadfast.job ON job.id = counted.job
+    JOIN steadfast.job_hot AS job ON job.id = counted.job
     JOIN steadfast.lane ON lane.id = job.lane
     WHERE job.state + 0 = 1
 ) AS holder

@@ -4,6 +4,6 @@
 SELECT
     lane, CASE WHEN run_at / 60000000 < $1 THEN 0 ELSE run_at / 60000000 END AS minute,
     count(*) AS waiting, count(*) FILTER (WHERE attempt > attempts_before) AS retrying
-FROM steadfast.job
+FROM steadfast.job_hot AS job
 WHERE state = 0
 GROUP BY 1, 2

@@ -1,6 +1,6 @@
 -- Writes jobs after a command, on rows that are locked.
 -- Parameters: 1 the jobs; a payload that stays is null. Rows: none. Locks: the rows.
-UPDATE steadfast.job SET
+UPDATE steadfast.job_hot AS job SET
     priority = new.priority,
     policy = new.policy,
     payload = coalesce(new.payload, job.payload),

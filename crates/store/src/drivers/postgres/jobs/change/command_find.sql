@@ -9,7 +9,7 @@ SELECT
     job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags, job.payload, job.webhook,
     job.destination, job.concurrency_key, job.traceparent, job.extras,
     job.start_before,
-    clock.now
+    job.day, clock.now
 FROM (SELECT steadfast.time($1) AS now OFFSET 0) AS clock, steadfast.job
 WHERE job.id = ANY($2::uuid[])
 ORDER BY job.id

@@ -4,7 +4,7 @@
 -- 4 lease in microseconds, 5 note or null, 6 whether the lease ends with the timeout, which is in
 -- nanoseconds, at the latest. Rows: job id, lease_until, cancel_requested of those that hold.
 -- Locks: the rows, in the order given.
-UPDATE steadfast.job SET
+UPDATE steadfast.job_hot AS job SET
     lease_until = least(
         clock.now + new.lease,
         job.started_at + job.timeout / 1000 + CASE WHEN new.within THEN 0 END,

@@ -4,7 +4,7 @@
 -- transaction is keeping is waited for.
 INSERT INTO steadfast.once (job, step, result)
 SELECT $1, $2, $3 FROM (
-    SELECT id FROM steadfast.job WHERE id = $1 AND state + 0 = 1 AND fence = $4 FOR SHARE
+    SELECT id FROM steadfast.job_hot AS job WHERE id = $1 AND state + 0 = 1 AND fence = $4 FOR SHARE
 ) AS claimed
 WHERE (SELECT count(*) FROM steadfast.once WHERE job = $1) < $5
 ON CONFLICT DO NOTHING

@@ -1,3 +1,3 @@
 -- Lets jobs start at any time.
 -- Parameters: 1 job ids. Rows: none. Locks: the rows.
-UPDATE steadfast.job SET start_before = NULL WHERE job.id = ANY($1::uuid[])
+UPDATE steadfast.job_hot AS job SET start_before = NULL WHERE job.id = ANY($1::uuid[])

@@ -1,5 +1,9 @@
 -- Writes transitions whose guard holds, with their attempt records and counts.
 --
+-- A job that has succeeded or was cancelled leaves the hot ones: its row moves to the partition of its day.
+-- Dead letters stay, and so does a job that others wait for or look for: its end must fire a trigger, or it
+-- may be locked by a transaction of a user, which a row that moves would fail. They are moved later.
+--
 -- The state is compared in a way that no index answers: the index of running jobs is full of
 -- dead entries, the primary key is not.
 --
@@ -11,6 +15,7 @@
 -- Rows: job id of those that were written, and whether it is a run. Locks: the rows, in the
 -- order given.
 WITH clock AS MATERIALIZED (SELECT steadfast.time($1) AS now),
+open_days AS MATERIALIZED (SELECT min(day) AS first, max(day) AS last FROM steadfast.job_day WHERE is_open),
 written AS (
     UPDATE steadfast.job SET
         state = new.state,
@@ -30,10 +35,15 @@ written AS (
         reason = new.reason,
         failure = new.failure,
         failure_group = CASE WHEN new.failure IS NOT NULL THEN coalesce(new.failure_group, job.failure_group) END,
-        note = new.note
+        note = new.note,
+        day = CASE
+            WHEN new.state NOT IN (2, 4) OR job.links IS NOT NULL OR job.unique_number IS NOT NULL THEN -1
+            WHEN new.day BETWEEN (SELECT first FROM open_days) AND (SELECT last FROM open_days) THEN new.day
+            ELSE 0
+        END
     FROM unnest($2::steadfast.transition[]) AS new
     WHERE
-        job.id = new.id AND job.fence = new.held AND job.state + 0 = 1
+        job.id = new.id AND job.day = -1 AND job.fence = new.held AND job.state + 0 = 1
         AND (new.cancel_known OR NOT job.cancel_requested)
         AND (
             $3::bigint IS NULL
@@ -50,16 +60,20 @@ written AS (
         new.record_started_at, new.record_finished_at, new.record_worker, new.record_failure, new.record_output,
         new.record_note, new.record_decision,
         new.attempts, new.successes, new.failures, new.retries, new.successful_retries,
-        new.exhausted
+        new.exhausted, new.day
 ),
 recorded AS (
     INSERT INTO steadfast.attempt (
         job, fence, attempt, attempts_before, status, started_at, finished_at, worker, failure,
-        output, note, decision, schedule
+        output, note, decision, schedule, day
     )
     SELECT
         id, record_fence, record_attempt, record_attempts_before, record_status,
-        record_started_at, record_finished_at, record_worker, record_failure, record_output, record_note, record_decision, schedule
+        record_started_at, record_finished_at, record_worker, record_failure, record_output, record_note, record_decision, schedule,
+        CASE
+            WHEN day BETWEEN (SELECT first FROM open_days) AND (SELECT last FROM open_days) THEN day
+            ELSE 0
+        END
     FROM written
     WHERE record_status IS NOT NULL
 ),

@@ -1,10 +1,25 @@
--- Stores waiting jobs, unless their id is stored already, and counts them.
+-- Stores waiting jobs, unless their id is stored already, and counts them. One that was stored before may
+-- have ended since, so the partitions in which it would be are looked at in the same moment, for all jobs
+-- of a day together: to find the partition of a day costs more than to find a job in it.
 -- Parameters: 1 now or null, 2 the jobs; one without a time waits for its delay from now on. least()
 -- passes over nulls, so a job without a start deadline is told apart before it.
 -- Rows: those that were stored, with now. Locks: the new rows.
 WITH clock AS (SELECT steadfast.time($1) AS now),
+known AS MATERIALIZED (
+    SELECT found.id
+    FROM (
+        SELECT new.day, array_agg(new.id) AS ids FROM unnest($2::steadfast.new_job[]) AS new GROUP BY new.day
+    ) AS asked
+    CROSS JOIN LATERAL (
+        SELECT job.id FROM steadfast.job_hot AS job WHERE job.id = ANY(asked.ids)
+        UNION ALL
+        SELECT job.id FROM steadfast.job_rest AS job WHERE job.id = ANY(asked.ids)
+        UNION ALL
+        SELECT job.id FROM steadfast.job WHERE job.day = asked.day AND job.day > 0 AND job.id = ANY(asked.ids)
+    ) AS found
+),
 added AS (
-    INSERT INTO steadfast.job (
+    INSERT INTO steadfast.job_hot AS job (
         id, lane, policy, priority, run_at, at_most_once, timeout, lease, created_at,
         idempotency_key, schedule, tick, tags, payload, webhook, flow_key, destination,
         concurrency_key, key_number, traceparent, extras, unique_number, start_before
@@ -20,6 +35,7 @@ added AS (
             ELSE least(clock.now + new.start_within, 253402207200000000)
         END
     FROM clock, unnest($2::steadfast.new_job[]) AS new
+    WHERE NOT EXISTS (SELECT 1 FROM known WHERE known.id = new.id)
     ON CONFLICT (id) DO NOTHING
     RETURNING job.id, job.lane, job.run_at, job.created_at
 ),

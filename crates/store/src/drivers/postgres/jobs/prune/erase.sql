@@ -1,12 +1,17 @@
 -- Deletes jobs that have ended and are no dead letters, with all that belongs to them.
--- Parameters: 1 job ids. Rows: none. Locks: the rows.
+-- Parameters: 1 job ids, 2 the day of their partition, or null for any. Rows: none. Locks: the rows.
 WITH old AS MATERIALIZED (
-    SELECT id FROM steadfast.job WHERE id = ANY($1::uuid[]) AND state IN (2, 3, 4) FOR UPDATE
+    SELECT id, day FROM steadfast.job
+    WHERE id = ANY($1::uuid[]) AND state IN (2, 3, 4) AND ($2::integer IS NULL OR day = $2)
+    FOR UPDATE
 ),
 gone AS (
     DELETE FROM steadfast.job USING old
-    WHERE job.id = old.id
-    RETURNING job.id, job.lane, job.state, job.idempotency_key
+    WHERE job.id = old.id AND job.day = old.day
+    RETURNING job.id, job.lane, job.state, job.idempotency_key, job.links, job.tags
+),
+forgotten AS MATERIALIZED (
+    SELECT steadfast.forget(id, state, links, tags) AS one FROM gone WHERE links IS NOT NULL OR tags IS NOT NULL
 ),
 attempts AS (DELETE FROM steadfast.attempt USING old WHERE attempt.job = old.id),
 steps AS (DELETE FROM steadfast.once USING old WHERE once.job = old.id),
@@ -27,4 +32,4 @@ counted AS (
     FROM gone
     GROUP BY lane
 )
-SELECT count(*) FROM gone
+SELECT count(*) AS deleted, (SELECT count(one) FROM forgotten) AS referred FROM gone

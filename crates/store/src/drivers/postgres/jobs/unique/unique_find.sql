@@ -10,7 +10,7 @@ SELECT
     job.destination, job.concurrency_key, job.traceparent, job.extras,
     job.start_before,
     clock.now
-FROM (SELECT steadfast.time($1) AS now OFFSET 0) AS clock, steadfast.job
+FROM (SELECT steadfast.time($1) AS now OFFSET 0) AS clock, steadfast.job_hot AS job
 WHERE
     job.unique_number = ANY($2::bigint[]) AND job.unique_number IS NOT NULL AND job.state IN (0, 1)
 ORDER BY job.id

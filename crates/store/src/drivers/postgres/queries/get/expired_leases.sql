@@ -8,7 +8,7 @@ SELECT
     job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags, job.payload, job.webhook,
     job.destination, job.concurrency_key, job.traceparent, job.extras,
     job.start_before
-FROM steadfast.job
+FROM steadfast.job_hot AS job
 WHERE job.state = 1 AND job.lease_until <= $1 AND job.lease_until >= $3
 ORDER BY job.lease_until
 LIMIT $2

@@ -19,7 +19,7 @@ CROSS JOIN LATERAL (
                 job.flow_key,
                 job.level,
                 job.run_at, 1 AS number
-            FROM steadfast.job
+            FROM steadfast.job_hot AS job
             WHERE job.state = 0 AND job.lane = asked.lane
             ORDER BY
                 job.flow_key,
@@ -36,7 +36,7 @@ CROSS JOIN LATERAL (
                         job.flow_key,
                         job.level,
                         job.run_at
-                    FROM steadfast.job
+                    FROM steadfast.job_hot AS job
                     WHERE
                         job.state = 0 AND job.lane = asked.lane
                         AND job.flow_key = head.flow_key
@@ -50,7 +50,7 @@ CROSS JOIN LATERAL (
                     SELECT
                         job.flow_key,
                         job.level, job.run_at
-                    FROM steadfast.job
+                    FROM steadfast.job_hot AS job
                     WHERE
                         job.state = 0 AND job.lane = asked.lane
                         AND job.flow_key > head.flow_key
@@ -80,7 +80,7 @@ CROSS JOIN LATERAL (
             one.level,
             (
                 SELECT count(*) FROM (
-                    SELECT 1 FROM steadfast.job
+                    SELECT 1 FROM steadfast.job_hot AS job
                     WHERE
                         job.state = 0 AND job.lane = asked.lane
                         AND job.flow_key = one.flow_key
@@ -91,7 +91,7 @@ CROSS JOIN LATERAL (
             ) AS due,
             (
                 SELECT count(*) FROM (
-                    SELECT 1 FROM steadfast.job
+                    SELECT 1 FROM steadfast.job_hot AS job
                     WHERE
                         job.state = 0 AND job.lane = asked.lane
                         AND job.flow_key = one.flow_key

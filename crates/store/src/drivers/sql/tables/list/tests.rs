@@ -14,6 +14,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
         "how often the counters of this file were repaired",
     ),
     ("name_search", "when names were last looked for here"),
+    ("job_day", "the partitions of the database"),
     ("log_mark", "the log of the file"),
     ("count_change", "added to the totals before a move"),
     ("failure_change", "added to its groups before a move"),
@@ -31,6 +32,14 @@ const LEFT_OUT: &[(&str, &str)] = &[
 const COLUMNS_LEFT_OUT: &[(&str, &str)] = &[
     ("job.seq", "the number of the row in its file"),
     ("job.level", "computed"),
+    (
+        "job.day",
+        "the partition; moved jobs are hot until retention runs",
+    ),
+    (
+        "attempt.day",
+        "the partition; moved attempts have none of a day",
+    ),
     ("job.gate_turn", "counted again when a node starts"),
     ("job.gates", "counted again when a node starts"),
     ("failure.seq", "the number of the row in its file"),
@@ -43,6 +52,10 @@ const COLUMNS_LEFT_OUT: &[(&str, &str)] = &[
 fn tables_of(schema: &str, prefix: &str) -> Vec<(String, Vec<String>)> {
     let mut tables = Vec::new();
     for part in schema.split("CREATE TABLE ").skip(1) {
+        // A partition has the columns of its table.
+        if part.lines().next().unwrap().contains(" PARTITION OF ") {
+            continue;
+        }
         let (name, rest) = part.split_once(" (").unwrap();
         let body = rest.split_once("\n)").unwrap().0;
         let columns = body.lines().map(str::trim).filter(|line| {

@@ -3,7 +3,7 @@
 SELECT due_range.lane, due_range.flow_key, due_range.level, head.run_at, head.destination, head.concurrency_key
 FROM unnest($1::bigint[], $2::bigint[], $3::integer[]) AS due_range (lane, flow_key, level)
 CROSS JOIN LATERAL (
-    SELECT job.run_at, job.destination, job.concurrency_key FROM steadfast.job
+    SELECT job.run_at, job.destination, job.concurrency_key FROM steadfast.job_hot AS job
     WHERE
         job.state = 0 AND job.lane = due_range.lane AND job.flow_key = due_range.flow_key
         AND job.level = due_range.level

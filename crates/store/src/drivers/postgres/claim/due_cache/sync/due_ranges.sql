@@ -12,7 +12,7 @@ WITH RECURSIVE due_range AS (
                 SELECT
                     job.lane, job.flow_key,
                     job.level, job.id
-                FROM steadfast.job
+                FROM steadfast.job_hot AS job
                 WHERE
                     job.state = 0 AND job.lane = due_range.lane AND job.flow_key = due_range.flow_key
                     AND job.level > due_range.level
@@ -24,7 +24,7 @@ WITH RECURSIVE due_range AS (
                 SELECT
                     job.lane, job.flow_key,
                     job.level, job.id
-                FROM steadfast.job
+                FROM steadfast.job_hot AS job
                 WHERE
                     job.state = 0 AND job.lane = due_range.lane AND job.flow_key > due_range.flow_key
                 ORDER BY
@@ -37,7 +37,7 @@ WITH RECURSIVE due_range AS (
                 SELECT
                     job.lane, job.flow_key,
                     job.level, job.id
-                FROM steadfast.job
+                FROM steadfast.job_hot AS job
                 WHERE job.state = 0 AND job.lane > due_range.lane
                 ORDER BY
                     job.lane, job.flow_key,
@@ -51,6 +51,6 @@ WITH RECURSIVE due_range AS (
 )
 SELECT due_range.lane, due_range.flow_key, due_range.level, job.run_at, job.destination, job.concurrency_key
 FROM due_range
-JOIN steadfast.job ON job.id = due_range.id
+JOIN steadfast.job_hot AS job ON job.id = due_range.id
 WHERE due_range.id IS NOT NULL
 ORDER BY due_range.number
