@@ -148,14 +148,15 @@ impl PostgresStore {
         if !options.for_move {
             inner.check_encryption(name).await?;
         }
-        let background = background(&inner, listening, &options);
-        let store = Self {
+        let mut store = Self {
             inner,
-            _background: Arc::new(BackgroundTasks(background)),
+            _background: Arc::new(BackgroundTasks(Vec::new())),
         };
         if !options.for_move {
             store.prepare_days().await;
         }
+        let background = background(&store.inner, listening, &options);
+        store._background = Arc::new(BackgroundTasks(background));
         Ok(store)
     }
 

@@ -54,6 +54,12 @@ impl Key {
         let millis = self.0 >> 80;
         i32::try_from(millis / DAY.as_millis()).unwrap_or(i32::MAX)
     }
+
+    /// The first and the last day on which some were made: only the partitions of these are opened.
+    pub(super) fn days(keys: &[Self]) -> (i32, i32) {
+        let days = || keys.iter().map(|key| key.day());
+        (days().min().unwrap_or(0), days().max().unwrap_or(0))
+    }
 }
 
 impl ToSql for Key {

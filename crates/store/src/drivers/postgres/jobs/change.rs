@@ -147,8 +147,10 @@ pub(crate) async fn run_command(
     while !rest.is_empty() {
         let (some, others) = rest.split_at(size.min(rest.len()));
         let transaction = conn.begin().await?;
-        let done = run_command_in(&transaction.session(), some, command, subscriptions, hints);
-        match done.await {
+        let session = transaction.session();
+        let done = run_command_in(&session, some, command, subscriptions, hints).await;
+        drop(session);
+        match done {
             Ok(done) => {
                 transaction.commit().await?;
                 answers.extend(done);
@@ -281,7 +283,8 @@ impl LockedJobs {
         let keys: Vec<Key> = ids.iter().map(|id| (*id).into()).collect();
         let given = session.shared.clock.given();
         let sql = include_str!("change/command_find.sql");
-        let rows = session.query(sql, &[&given, &keys]).await?;
+        let (first, last) = Key::days(&keys);
+        let rows = session.query(sql, &[&given, &keys, &first, &last]).await?;
         let mut now = session.shared.clock.now();
         let mut jobs = HashMap::with_capacity(rows.len());
         let Some(found) = job_rows(session, rows).await? else {

@@ -82,7 +82,9 @@ pub(crate) async fn insert(
     let new: Vec<AsRow<(NumberedJob<'_>, &Cipher)>> = new.collect();
     let now = session.shared.clock.given();
     let sql = include_str!("insert/enqueue.sql");
-    let rows = session.query(sql, &[&now, &new]).await?;
+    let ids: Vec<Key> = jobs.iter().map(|it| it.job.id.into()).collect();
+    let (first, last) = Key::days(&ids);
+    let rows = session.query(sql, &[&now, &new, &first, &last]).await?;
     let mut created = HashMap::with_capacity(rows.len());
     let by_id: HashMap<JobId, &NumberedJob<'_>> = jobs.iter().map(|it| (it.job.id, it)).collect();
     for row in rows {
@@ -163,8 +165,7 @@ impl Composite for (NumberedJob<'_>, &Cipher) {
         fields.put(&extras.as_ref().map(to_json).transpose()?)?;
         fields.put(&job.unique().map(|unique| unique.number(&job.tenant)))?;
         fields.put(&start_before)?;
-        fields.put(&start_within)?;
-        fields.put(&Key::from(job.id).day())
+        fields.put(&start_within)
     }
 }
 

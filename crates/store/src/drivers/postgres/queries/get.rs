@@ -55,7 +55,11 @@ pub(crate) async fn short_payloads(
     let mut payloads = HashMap::with_capacity(ids.len());
     let cipher = &session.shared.cipher;
     let stored_max = row_limit(cipher.stored_bytes(bytes_max));
-    for row in session.query(sql, &[&keys, &stored_max]).await? {
+    let (first, last) = Key::days(&keys);
+    let found = session
+        .query(sql, &[&keys, &stored_max, &first, &last])
+        .await?;
+    for row in found {
         let id = row.try_get::<_, Key>("id")?.job();
         let payload = cipher.open(Cell::Payload(id), row.try_get("payload")?)?;
         if payload.len() <= bytes_max {
@@ -94,8 +98,9 @@ pub(crate) async fn listed_jobs(
     let chars = i32::try_from(PAYLOAD_HEAD_CHARS).unwrap_or(i32::MAX);
     let sealed = i32::try_from(SEALED_LISTED_CHARS_MAX).unwrap_or(i32::MAX);
     let sql = include_str!("get/jobs_listed.sql");
+    let (first, last) = Key::days(&keys);
     let found = session
-        .query(sql, &[&keys, &lanes, &chars, &sealed])
+        .query(sql, &[&keys, &lanes, &chars, &sealed, &first, &last])
         .await?;
     let jobs = read_readable(session, found).await?;
     Ok(jobs.into_iter().map(listed).collect())
@@ -119,7 +124,9 @@ pub(crate) async fn unreadable_jobs(
 
 async fn by_id(session: &Session<'_>, ids: &[JobId]) -> Result<Vec<Row>, DriverError> {
     let keys: Vec<Key> = ids.iter().map(|id| (*id).into()).collect();
-    session.query(include_str!("get/jobs.sql"), &[&keys]).await
+    let (first, last) = Key::days(&keys);
+    let sql = include_str!("get/jobs.sql");
+    session.query(sql, &[&keys, &first, &last]).await
 }
 
 async fn read_readable(session: &Session<'_>, rows: Vec<Row>) -> Result<Vec<Job>, DriverError> {

@@ -401,7 +401,8 @@ pub(crate) async fn jobs(
     let keys: Vec<Key> = ids.iter().map(|id| (*id).into()).collect();
     let sql = include_str!("list/job_lanes.sql");
     let mut lanes = HashSet::new();
-    for row in session.query(sql, &[&keys]).await? {
+    let (first, last) = Key::days(&keys);
+    for row in session.query(sql, &[&keys, &first, &last]).await? {
         lanes.insert(row.try_get("lane")?);
     }
     let found = read_listed_ids(session, ids, lanes).await?.into_iter();

@@ -750,8 +750,7 @@ CREATE TYPE steadfast.new_job AS (
     extras text,
     unique_number bigint,
     start_before bigint,
-    start_within bigint,
-    day integer
+    start_within bigint
 );
 
 CREATE TYPE steadfast.transition AS (

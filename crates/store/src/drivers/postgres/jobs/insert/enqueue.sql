@@ -1,22 +1,19 @@
 -- Stores waiting jobs, unless their id is stored already, and counts them. One that was stored before may
--- have ended since, so the partitions in which it would be are looked at in the same moment, for all jobs
--- of a day together: to find the partition of a day costs more than to find a job in it.
+-- have ended since, so the partitions in which it would be are looked at in the same moment: the days are
+-- parameters, so that no other partition is opened.
 -- Parameters: 1 now or null, 2 the jobs; one without a time waits for its delay from now on. least()
--- passes over nulls, so a job without a start deadline is told apart before it.
+-- passes over nulls, so a job without a start deadline is told apart before it. 3 the first and 4 the last
+-- day on which their ids were made.
 -- Rows: those that were stored, with now. Locks: the new rows.
 WITH clock AS (SELECT steadfast.time($1) AS now),
+asked AS MATERIALIZED (SELECT array_agg(new.id) AS ids FROM unnest($2::steadfast.new_job[]) AS new),
 known AS MATERIALIZED (
-    SELECT found.id
-    FROM (
-        SELECT new.day, array_agg(new.id) AS ids FROM unnest($2::steadfast.new_job[]) AS new GROUP BY new.day
-    ) AS asked
-    CROSS JOIN LATERAL (
-        SELECT job.id FROM steadfast.job_hot AS job WHERE job.id = ANY(asked.ids)
-        UNION ALL
-        SELECT job.id FROM steadfast.job_rest AS job WHERE job.id = ANY(asked.ids)
-        UNION ALL
-        SELECT job.id FROM steadfast.job WHERE job.day = asked.day AND job.day > 0 AND job.id = ANY(asked.ids)
-    ) AS found
+    SELECT job.id FROM steadfast.job_hot AS job WHERE job.id = ANY((SELECT ids FROM asked)::uuid[])
+    UNION ALL
+    SELECT job.id FROM steadfast.job_rest AS job WHERE job.id = ANY((SELECT ids FROM asked)::uuid[])
+    UNION ALL
+    SELECT job.id FROM steadfast.job
+    WHERE job.day >= $3 AND job.day <= $4 AND job.id = ANY((SELECT ids FROM asked)::uuid[])
 ),
 added AS (
     INSERT INTO steadfast.job_hot AS job (

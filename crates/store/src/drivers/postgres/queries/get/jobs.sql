@@ -1,5 +1,5 @@
 -- Jobs.
--- Parameters: 1 job ids. Rows: job. Locks: none.
+-- Parameters: 1 job ids, 2 the first and 3 the last day on which these were made. Rows: job. Locks: none.
 SELECT
     job.id, job.lane, job.policy, job.state, job.priority, job.run_at, job.fence, job.attempt,
     job.attempts_before, job.cancel_requested, job.lease_until, job.started_at,
@@ -9,4 +9,4 @@ SELECT
     job.destination, job.concurrency_key, job.traceparent, job.extras,
     job.start_before
 FROM steadfast.job
-WHERE job.id = ANY($1::uuid[])
+WHERE job.id = ANY($1::uuid[]) AND (job.day <= 0 OR (job.day >= $2 AND job.day <= $3))

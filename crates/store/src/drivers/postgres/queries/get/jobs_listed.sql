@@ -1,6 +1,7 @@
 -- Jobs without their payloads, but for the beginning of those of some lanes.
 -- Nothing can be read of a part of an encrypted payload, so it is whole, or left out if it is long.
--- Parameters: 1 job ids, 2 those lanes, 3 how many characters, 4 of an encrypted one. Rows: job.
+-- Parameters: 1 job ids, 2 those lanes, 3 how many characters, 4 of an encrypted one,
+-- 5 the first and 6 the last day on which the ids were made. Rows: job.
 -- Locks: none.
 SELECT
     job.id, job.lane, job.policy, job.state, job.priority, job.run_at, job.fence, job.attempt,
@@ -18,4 +19,4 @@ SELECT
     job.destination, job.concurrency_key, job.traceparent, job.extras,
     job.start_before
 FROM steadfast.job
-WHERE job.id = ANY($1::uuid[])
+WHERE job.id = ANY($1::uuid[]) AND (job.day <= 0 OR (job.day >= $5 AND job.day <= $6))

@@ -5,6 +5,6 @@ SELECT
     job, fence, attempt, attempts_before, status, started_at, finished_at, worker, failure,
     output, note, decision
 FROM steadfast.attempt
-WHERE job = $1 AND (finished_at, job, fence) < ($2, $3, $4)
+WHERE job = $1 AND (day = 0 OR day = steadfast.day_of($1)) AND (finished_at, job, fence) < ($2, $3, $4)
 ORDER BY finished_at DESC, fence DESC
 LIMIT $5

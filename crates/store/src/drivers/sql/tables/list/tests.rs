@@ -52,8 +52,9 @@ const COLUMNS_LEFT_OUT: &[(&str, &str)] = &[
 fn tables_of(schema: &str, prefix: &str) -> Vec<(String, Vec<String>)> {
     let mut tables = Vec::new();
     for part in schema.split("CREATE TABLE ").skip(1) {
-        // A partition has the columns of its table.
-        if part.lines().next().unwrap().contains(" PARTITION OF ") {
+        // A partition has the columns of its table. Those of days are made later.
+        let first = part.lines().next().unwrap();
+        if first.contains(" PARTITION OF ") || first.contains("NUMBER") {
             continue;
         }
         let (name, rest) = part.split_once(" (").unwrap();
