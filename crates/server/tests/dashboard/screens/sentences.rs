@@ -216,7 +216,7 @@ fn rows(situation: Situation) -> Vec<Row> {
             row(
                 "/",
                 &["Last outage", "no dead letters, caught up in 6s"],
-                &["0 of 0", "last minute"],
+                &["0 of 0</td>", "last minute"],
             ),
             row(
                 "/destinations?show=https%3A%2F%2Fapi.stripe.example",
