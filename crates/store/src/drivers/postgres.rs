@@ -193,9 +193,13 @@ impl PostgresStore {
             // Numbers outlive your transaction, so they are given outside of it.
             let inner = &*self.inner;
             let number = on_one_connection!(inner, |conn| async {
-                names::with_numbers(&conn.session(), jobs.iter()).await
+                let mut none = WakeReasons::default();
+                enqueue::numbered(&conn.session(), &jobs, &mut none).await
             });
-            let numbered = number.await?;
+            let numbered = match number.await? {
+                Ok(numbered) => numbered,
+                Err(full) => return Ok(Err(full)),
+            };
             if !names::hold(&theirs, &numbered).await? {
                 self.inner.shared.names.forget_stored();
                 return Err(DriverError::unreadable("lane", "it was deleted meanwhile"));

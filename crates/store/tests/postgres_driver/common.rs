@@ -88,6 +88,24 @@ impl TestDatabase {
         row.get(0)
     }
 
+    /// Returns when a connection of a store waits for an advisory lock.
+    pub async fn lock_waits(&self) {
+        let blocked = format!(
+            "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid)
+             WHERE locktype = 'advisory' AND NOT granted AND application_name = '{}'",
+            self.schema
+        );
+        let wait = async {
+            while self.number(&blocked).await == 0 {
+                // sleep: the server says when one waits only if it is asked
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), wait)
+            .await
+            .unwrap();
+    }
+
     /// A connection as a user of the database has one.
     pub async fn client(&self) -> Client {
         let url = format!("{} application_name=user", self.url);

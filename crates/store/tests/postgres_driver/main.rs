@@ -9,6 +9,7 @@ mod encryption;
 
 mod enqueue;
 mod gates;
+mod locks;
 mod moving;
 mod names;
 mod open;

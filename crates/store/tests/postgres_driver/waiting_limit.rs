@@ -1,7 +1,5 @@
 //! Limits of waiting jobs: for programs that store jobs by SQL, and for transactions that are open together.
 
-use std::time::Duration;
-
 use steadfast_core::{Gate, GateId, GateLimits, GateScope, Payload};
 use steadfast_store::{
     Document, DocumentKind, DocumentStore as _, EnqueueError, JobStore as _, Outbox, PostgresStore,
@@ -103,20 +101,7 @@ async fn near_the_limit_one_transaction_waits_for_the_other() {
         transaction.query_one(&*sql, &[]).await.unwrap();
         let (other, new) = (store.clone(), jobs(&store, 1));
         let create = tokio::spawn(async move { other.enqueue(new, None).await });
-        let blocked = format!(
-            "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid)
-             WHERE locktype = 'advisory' AND NOT granted AND application_name = '{}'",
-            database.schema
-        );
-        let wait = async {
-            while database.number(&blocked).await == 0 {
-                // sleep: the server says when one waits only if it is asked
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(20), wait)
-            .await
-            .unwrap();
+        database.lock_waits().await;
         match is_committed {
             true => transaction.commit().await.unwrap(),
             false => transaction.rollback().await.unwrap(),

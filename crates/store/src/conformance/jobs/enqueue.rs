@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    Guarantee, Job, JobId, Kind, NewJob, Preset, RunAt, ScheduleId, ScheduledRun, Tags, Timestamp,
-    limits,
+    Actor, AuditId, AuditRecord, Guarantee, Job, JobId, Kind, NewJob, NewJobExtras, Preset, RunAt,
+    ScheduleId, ScheduledRun, Tags, Timestamp, limits,
 };
 
 use crate::EnqueueResult::{Created, Existing};
@@ -282,13 +282,30 @@ pub async fn a_tenant_has_a_limited_number_of_lanes(f: Fixture) {
         let jobs = (first..first + 1_000).map(|number| of("loud", number));
         f.enqueue(jobs.collect()).await;
     }
-    let next = vec![of("loud", 0), of("loud", LANES_PER_TENANT_MAX)];
-    let refused = f.store.enqueue(next, None).await.unwrap_err();
-    assert!(
-        matches!(&refused, EnqueueError::TenantFull { tenant: full, most, .. }
-            if *full == tenant("loud") && *most == LANES_PER_TENANT_MAX),
-        "{refused}"
-    );
+    let next = || vec![of("loud", 0), of("loud", LANES_PER_TENANT_MAX)];
+    let id = AuditId::new(f.now(), f.next_number());
+    let audit = AuditRecord::new(id, f.now(), Actor::named("kim"), "job.create", "some");
+    let mut batch = f.batch(0);
+    batch.tenant = tenant("loud");
+    (batch.on_end, batch.on_success) = (None, None);
+    let of_batch = |job: NewJob| {
+        job.with_extras(NewJobExtras {
+            batch: Some(batch.id),
+            ..NewJobExtras::default()
+        })
+    };
+    batch.jobs = next().into_iter().map(of_batch).collect();
+    for refused in [
+        f.store.enqueue(next(), None).await.map(drop),
+        f.store.enqueue(next(), Some(audit)).await.map(drop),
+        f.store.create_batch(batch, 10).await.map(drop),
+    ] {
+        assert!(
+            matches!(&refused, Err(EnqueueError::TenantFull { tenant: full, most, .. })
+                if *full == tenant("loud") && *most == LANES_PER_TENANT_MAX),
+            "{refused:?}"
+        );
+    }
     // Those that it has are used on, and other tenants have theirs.
     f.enqueue(vec![of("loud", 7), of("quiet", 1)]).await;
 }

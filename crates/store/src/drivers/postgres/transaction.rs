@@ -225,7 +225,10 @@ impl SqlWriter for SessionTransaction<'_, '_> {
         &mut self,
         jobs: &[NewJob],
     ) -> Result<Result<Vec<EnqueueResult>, EnqueueError>, DriverError> {
-        let numbered = with_numbers(self.session, jobs.iter()).await?;
+        let numbered = match enqueue::numbered(self.session, jobs, self.hints).await? {
+            Ok(numbered) => numbered,
+            Err(full) => return Ok(Err(full)),
+        };
         let client = self.session.client;
         client.batch_execute("SAVEPOINT steadfast").await?;
         let answer = enqueue::enqueue_in(self.session, &numbered, self.hints).await?;

@@ -34,12 +34,10 @@ pub(crate) async fn enqueue(
     jobs: &[NewJob],
     hints: &mut WakeReasons,
 ) -> Result<Answer, DriverError> {
-    if let Err(full) = check_room(&conn.session(), jobs).await?
-        && !all_stored(&conn.session(), jobs, hints).await?
-    {
-        return Ok(Err(full));
-    }
-    let numbered = with_numbers(&conn.session(), jobs.iter()).await?;
+    let numbered = match numbered(&conn.session(), jobs, hints).await? {
+        Ok(numbered) => numbered,
+        Err(full) => return Ok(Err(full)),
+    };
     let is_plain = |job: &NewJob| {
         let extras = job.extras();
         job.idempotency_key.is_none()
@@ -61,6 +59,21 @@ pub(crate) async fn enqueue(
         Err(_) => transaction.roll_back().await?,
     }
     Ok(answer)
+}
+
+/// Jobs with the numbers of their lanes and policies, unless their tenants may not have more lanes or flow
+/// keys. This comes first, because a lane whose row is stored is one that its tenant has.
+pub(crate) async fn numbered<'j>(
+    session: &Session<'_>,
+    jobs: &'j [NewJob],
+    hints: &mut WakeReasons,
+) -> Result<Result<Vec<NumberedJob<'j>>, EnqueueError>, DriverError> {
+    if let Err(full) = check_room(session, jobs).await?
+        && !all_stored(session, jobs, hints).await?
+    {
+        return Ok(Err(full));
+    }
+    Ok(Ok(with_numbers(session, jobs.iter()).await?))
 }
 
 /// Whether a request is repeated: all its jobs have keys that are taken. It needs no room.
