@@ -277,7 +277,7 @@ fn rows(situation: Situation) -> Vec<Row> {
                     "tenant acme · ",
                     "tenant globex · ",
                     "<dt>Successful retries, all time</dt>",
-                    "100 % <small>of attempts failed</small>",
+                    "100.0 % <small>of attempts failed</small>",
                 ],
                 &[],
             ),
