@@ -25,7 +25,7 @@ pub use observation::{
 };
 pub use settings::{
     AlertSettings, CertificateAlert, DestinationAlert, DlqAlert, ExhaustedAlert, FragileAlert,
-    NewFailureAlert, OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert,
+    NewFailureAlert, OverdueAlert, RegressedAlert, RetryRateAlert, StoreSlowAlert, StormAlert,
 };
 pub use state::{AlertAcknowledgement, AlertCommand, AlertState};
 
@@ -54,6 +54,8 @@ string_enum! {
         Certificate = "certificate",
         /// A kept certificate says that a system would not recover from an outage.
         Fragile = "fragile",
+        /// Nodes refuse most creates because commits take too long. Of the default tenant, too.
+        StoreSlow = "store_slow",
     }
 }
 
@@ -65,7 +67,7 @@ impl AlertRule {
             Self::RetryRate | Self::Destination => AlertUnit::Share,
             Self::Overdue | Self::Storm => AlertUnit::Seconds,
             Self::NewFailure | Self::Regressed => AlertUnit::Causes,
-            Self::Certificate => AlertUnit::Nodes,
+            Self::Certificate | Self::StoreSlow => AlertUnit::Nodes,
             Self::Fragile => AlertUnit::Certificates,
         }
     }

@@ -56,7 +56,8 @@ pub use alert::{
     AlertAcknowledgement, AlertChange, AlertCommand, AlertMetrics, AlertObservation, AlertRule,
     AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit, CertificateAlert,
     DestinationAlert, DlqAlert, ExhaustedAlert, ForecastTrust, FragileAlert, NewFailureAlert,
-    ObservedDestination, OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert, UpcomingJobs,
+    ObservedDestination, OverdueAlert, RegressedAlert, RetryRateAlert, StoreSlowAlert, StormAlert,
+    UpcomingJobs,
 };
 pub use audit::{Actor, AuditRecord};
 pub use batch::{

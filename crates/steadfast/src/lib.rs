@@ -323,7 +323,7 @@ pub mod alert {
     pub use steadfast_core::{
         AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit,
         CertificateAlert, DestinationAlert, DlqAlert, ExhaustedAlert, FragileAlert,
-        NewFailureAlert, OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert,
+        NewFailureAlert, OverdueAlert, RegressedAlert, RetryRateAlert, StoreSlowAlert, StormAlert,
     };
 }
 

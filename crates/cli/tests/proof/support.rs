@@ -5,6 +5,7 @@ pub mod http;
 pub mod ledger;
 pub mod load;
 pub mod node;
+pub mod preload;
 pub mod proxy;
 pub mod target;
 pub mod trace;

@@ -95,6 +95,13 @@ impl AlertObservation {
         first.or_insert(sentence);
     }
 
+    /// Adds a node that refuses most creates because the store is slow, and how slow it is.
+    pub fn add_store_problem(&mut self, problem: String) {
+        self.metrics.nodes_with_slow_store += 1;
+        let first = self.newest_causes.entry(AlertRule::StoreSlow);
+        first.or_insert(problem);
+    }
+
     /// The state of a system that a tenant's jobs call.
     pub fn of_destination(
         tenant: Tenant,
@@ -153,7 +160,8 @@ impl AlertObservation {
             | AlertRule::NewFailure
             | AlertRule::Regressed
             | AlertRule::Certificate
-            | AlertRule::Fragile => 0,
+            | AlertRule::Fragile
+            | AlertRule::StoreSlow => 0,
         };
         let (mut worst, mut queues) = (None, 0_usize);
         for (queue, metrics) in &self.queues {
@@ -188,6 +196,8 @@ pub struct AlertMetrics {
     pub bad_certificates: u64,
     /// Kept certificates that say that their systems do not recover.
     pub fragile: u64,
+    /// Nodes that refuse most creates because the store is slow.
+    pub nodes_with_slow_store: u64,
 }
 
 impl AddAssign for AlertMetrics {
@@ -202,6 +212,7 @@ impl AddAssign for AlertMetrics {
         self.upcoming = self.upcoming.max(other.upcoming);
         self.bad_certificates += other.bad_certificates;
         self.fragile += other.fragile;
+        self.nodes_with_slow_store += other.nodes_with_slow_store;
     }
 }
 

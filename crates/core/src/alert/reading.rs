@@ -40,6 +40,7 @@ impl AlertSettings {
             AlertRule::Regressed => metrics.regressed_causes as f64,
             AlertRule::Certificate => metrics.bad_certificates as f64,
             AlertRule::Fragile => metrics.fragile as f64,
+            AlertRule::StoreSlow => metrics.nodes_with_slow_store as f64,
             AlertRule::Storm => metrics
                 .upcoming
                 .map_or(0, |upcoming| upcoming.wait.as_secs())
@@ -62,7 +63,8 @@ impl AlertSettings {
             | AlertRule::NewFailure
             | AlertRule::Regressed
             | AlertRule::Certificate
-            | AlertRule::Fragile => 0.0,
+            | AlertRule::Fragile
+            | AlertRule::StoreSlow => 0.0,
         }
     }
 
@@ -78,8 +80,8 @@ impl AlertSettings {
         match &observed.destination {
             Some(observed) => self.destination_message(state, observed),
             None if state.rule.unit() == AlertUnit::Causes => self.cause_message(state, newest),
-            None if state.rule == AlertRule::Certificate => self.certificate_message(state, newest),
             None if state.rule == AlertRule::Fragile => self.fragile_message(state, newest),
+            None if state.rule.unit() == AlertUnit::Nodes => self.node_message(state, newest),
             None => self.message(state, is_only, &observed.metrics, now),
         }
     }
@@ -151,7 +153,8 @@ impl AlertSettings {
             | AlertRule::NewFailure
             | AlertRule::Regressed
             | AlertRule::Certificate
-            | AlertRule::Fragile => String::new(),
+            | AlertRule::Fragile
+            | AlertRule::StoreSlow => String::new(),
         }
     }
 
@@ -176,19 +179,27 @@ impl AlertSettings {
         with_most_recent(&text, newest.map(String::as_str))
     }
 
-    /// The nodes that cannot use their certificate, and what one of them says.
-    fn certificate_message(&self, state: &AlertState, reason: Option<&String>) -> String {
+    /// The nodes that something is wrong with, and what one of them says.
+    fn node_message(&self, state: &AlertState, reason: Option<&String>) -> String {
         if !self.is_enabled(state.rule) {
             return "the rule is disabled".to_owned();
         }
+        let (what, over) = match state.rule {
+            AlertRule::StoreSlow => (
+                "refuse most creates because the store is slow",
+                "the store is fast again: no node refuses creates for it",
+            ),
+            _ => (
+                "cannot use their TLS certificates",
+                "all nodes can use their TLS certificates again",
+            ),
+        };
         match (state.status, reason) {
-            (AlertStatus::Ok, _) | (_, None) => {
-                "all nodes can use their TLS certificates again".to_owned()
-            }
+            (AlertStatus::Ok, _) | (_, None) => over.to_owned(),
             (_, Some(reason)) if state.value <= 1.0 => reason.clone(),
             (_, Some(reason)) => {
                 let value = state.format_value();
-                format!("{value} nodes cannot use their TLS certificates; {reason}")
+                format!("{value} nodes {what}; {reason}")
             }
         }
     }

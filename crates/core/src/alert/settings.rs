@@ -43,6 +43,28 @@ pub struct AlertSettings {
     pub certificate: CertificateAlert,
     /// Fires if a kept certificate says that a system would not recover from an outage.
     pub fragile: FragileAlert,
+    /// Fires if nodes refuse most creates because the store is slow.
+    pub store_slow: StoreSlowAlert,
+}
+
+/// Fires if nodes refuse most creates because commits take too long.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct StoreSlowAlert {
+    /// Whether the rule is checked; true by default.
+    pub enabled: bool,
+    /// How long the rule must be broken before the alert fires; at once by default.
+    #[serde(with = "duration::text")]
+    pub after: Duration,
+}
+
+impl Default for StoreSlowAlert {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            after: Duration::ZERO,
+        }
+    }
 }
 
 /// Fires if a system that jobs call does not work; when that is so, its gate says.
@@ -218,6 +240,7 @@ impl Default for AlertSettings {
             storm: StormAlert::default(),
             certificate: CertificateAlert::default(),
             fragile: FragileAlert::default(),
+            store_slow: StoreSlowAlert::default(),
         }
     }
 }
@@ -316,6 +339,7 @@ impl AlertSettings {
             AlertRule::Storm => self.storm.enabled,
             AlertRule::Certificate => self.certificate.enabled,
             AlertRule::Fragile => self.fragile.enabled,
+            AlertRule::StoreSlow => self.store_slow.enabled,
         }
     }
 
@@ -331,6 +355,7 @@ impl AlertSettings {
             AlertRule::Storm => self.storm.after,
             AlertRule::Certificate => self.certificate.after,
             AlertRule::Fragile => self.fragile.after,
+            AlertRule::StoreSlow => self.store_slow.after,
         }
     }
 }

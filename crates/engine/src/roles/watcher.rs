@@ -103,7 +103,7 @@ impl Watcher {
         let upcoming = self.forecasts.refresh_or_keep(now).await;
         let mut observed = observations(states.clone(), &lanes, &upcoming);
         add_failures(&mut observed, &failures, &self.settings, now);
-        self.add_certificates(&mut observed, states, now).await?;
+        self.add_node_problems(&mut observed, states, now).await?;
         add_fragile(
             &mut observed,
             &*self.certificates.refresh_if_older(&versions).await?,
@@ -123,19 +123,21 @@ impl Watcher {
         Ok(changed)
     }
 
-    /// Adds the nodes that cannot use their certificates. Their records are only read while there
-    /// is such a node, or an alert of one: a thousand nodes must not read a thousand records at
-    /// every check.
-    async fn add_certificates<'a>(
+    /// Adds the nodes that cannot use their certificates, and those whose store is slow. Their records are
+    /// only read while there is such a node, or an alert of one: a thousand nodes must not read a thousand
+    /// records at every check.
+    async fn add_node_problems<'a>(
         &self,
         observed: &mut Vec<AlertObservation>,
         mut states: impl Iterator<Item = &'a AlertState>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let is_open = |state: &AlertState| {
-            state.rule == AlertRule::Certificate && state.status != AlertStatus::Ok
+            matches!(state.rule, AlertRule::Certificate | AlertRule::StoreSlow)
+                && state.status != AlertStatus::Ok
         };
-        let has_own = self.health.certificate_problem().is_some();
+        let has_own =
+            self.health.certificate_problem().is_some() || self.health.store_problem().is_some();
         if !has_own && !states.any(is_open) {
             return Ok(());
         }
@@ -148,11 +150,15 @@ impl Watcher {
         for NodeState {
             name,
             certificate_problem,
+            store_problem,
             ..
         } in nodes.filter(|node| node.is_alive(now))
         {
             if let Some(problem) = certificate_problem {
                 observed.add_certificate_problem(format!("node {name}: {problem}"));
+            }
+            if let Some(problem) = store_problem {
+                observed.add_store_problem(format!("node {name}: {problem}"));
             }
         }
         Ok(())

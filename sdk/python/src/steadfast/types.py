@@ -98,6 +98,7 @@ AlertRule: TypeAlias = Literal[
     "storm",
     "certificate",
     "fragile",
+    "store_slow",
 ]
 
 
@@ -1915,6 +1916,8 @@ class Node(TypedDict):
     """Time of the last heartbeat."""
     name: str
     """Its name."""
+    problems: NotRequired[list[str]]
+    """What is wrong with it: a slow store, or a TLS certificate that it cannot use."""
     queues: list[str]
     """Queues that it serves; empty means all."""
     startedAt: str

@@ -95,6 +95,7 @@ impl Callbacks {
     }
 
     async fn create(&self, delivery: &AttemptContext) -> Result<Vec<JobId>, ClientError> {
+        let client = delivery.client().clone().for_follow_ups();
         let mut ids = Vec::new();
         let failed = self.message.failure_callback.as_ref();
         for (name, callback) in [
@@ -105,10 +106,7 @@ impl Callbacks {
             let key = format!("qstash {name} {}", delivery.job().id);
             let enqueue = async |has_source| {
                 let request = self.message_of(callback, has_source)?;
-                delivery
-                    .client()
-                    .enqueue(request.idempotency_key(&key))
-                    .await
+                client.enqueue(request.idempotency_key(&key)).await
             };
             let enqueued = match enqueue(true).await {
                 // With the body of its message it may be too large.

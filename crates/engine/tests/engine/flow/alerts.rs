@@ -92,6 +92,7 @@ pub fn only(rule: AlertRule) -> AlertSettings {
     settings.storm.enabled = rule == AlertRule::Storm;
     settings.certificate.enabled = rule == AlertRule::Certificate;
     settings.fragile.enabled = rule == AlertRule::Fragile;
+    settings.store_slow.enabled = rule == AlertRule::StoreSlow;
     settings
 }
 
