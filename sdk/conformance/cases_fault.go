@@ -139,6 +139,35 @@ var faultCases = []testCase{
 		},
 	},
 	{
+		name:     "refused-enqueues",
+		sentence: "an enqueue that is refused with 429 or 503 is repeated no sooner than its Retry-After says, and creates one job",
+		run: func(t *test) {
+			t.startWorker()
+			isOurs := func(e *exchange) bool { return bytes.Contains(e.body, []byte("refused")) }
+			for action, times := range map[action]int{tooMany: 1, unavailable: 2} {
+				t.proxy.addFault(&fault{path: pattern(`/jobs$`), method: http.MethodPost, action: action, left: times, request: isOurs})
+			}
+			id := t.create("enqueue", fields{"options": fields{"jobName": "x", "delay": "1h", "tags": fields{"refused": "yes"}}})
+			t.succeeded(id)
+			t.onlyAttempt(id)
+			t.check(len(t.tagged("refused:yes")) == 1, "%d jobs were created", len(t.tagged("refused:yes")))
+			asked := map[int]time.Duration{http.StatusTooManyRequests: 2 * time.Second, http.StatusServiceUnavailable: time.Second}
+			var refused *exchange
+			tries := 0
+			for _, e := range t.proxy.matching(`/jobs$`, time.Time{}) {
+				if e.method != http.MethodPost || !isOurs(&e) {
+					continue
+				}
+				if tries++; refused != nil {
+					pause, least := e.at.Sub(refused.at), asked[refused.status]
+					t.check(pause >= least-100*time.Millisecond, "repeated %v after a %d that asked for %v", pause, refused.status, least)
+				}
+				refused = &e
+			}
+			t.check(tries == 4, "%d tries", tries)
+		},
+	},
+	{
 		name:     "server-does-not-wait",
 		sentence: "claims that are answered at once without jobs cause no hot loop",
 		run: func(t *test) {

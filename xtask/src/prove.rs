@@ -8,6 +8,7 @@
 mod ledger;
 mod report;
 mod soak;
+mod suite;
 
 use std::fs;
 use std::io::{IsTerminal as _, Write as _};
@@ -19,11 +20,11 @@ use crate::process::{self, CommandOutput, succeeds};
 use crate::{VerbResult, fuzz, needs, root, workspace};
 
 use ledger::{Ledger, Round};
+use suite::Server;
 
 const MINUTES: u64 = 60;
 /// It needs more than the others, and is asked for as `ha`.
 const FAILOVER: &str = "failover (ha)";
-const POOLER: &str = "STEADFAST_TEST_POOLER";
 /// Builds and runs the proofs that measure.
 #[rustfmt::skip]
 const MEASURED_TEST: [&str; 7] =
@@ -45,8 +46,8 @@ enum Method {
     Test(&'static str, &'static str),
     /// A test of the program that measures it, as it is built for release.
     Measured(&'static str),
-    /// All tests of a target, with a variable that says how they reach the store.
-    Suite(&'static str, (&'static str, &'static str)),
+    /// All tests of a target, on a server that differs from that of the system.
+    Suite(&'static str, Server),
     /// The tests of a target that begin like this.
     Tests(&'static str, &'static str),
     /// A script in `sdk` that runs programs of others, and the program that it needs besides.
@@ -67,6 +68,13 @@ const fn by_test(
 
 const fn measured(name: &'static str, times: u64, test: &'static str) -> Proof {
     let by = Method::Measured(test);
+    Proof { name, by, times }
+}
+
+/// The conformance suite of the PostgreSQL driver.
+const fn by_suite(name: &'static str, server: Server) -> Proof {
+    let by = Method::Suite("postgres", server);
+    let times = 1;
     Proof { name, by, times }
 }
 
@@ -94,7 +102,9 @@ const PROOFS: &[Proof] = &[
     by_test("batches", 20, "proof", "batches::batches_count_every_end_and_call_back_once_while_nodes_are_killed"),
     by_test("PostgreSQL faults", 20, "proof", "postgres_faults::what_was_acknowledged_outlives_lost_answers_and_cut_connections"),
     by_test(FAILOVER, 9, "proof", "failover::what_was_acknowledged_outlives_every_fault_of_the_primary"),
-    by_test("slow resolver", 3, "proof", "slow_names::a_resolver_that_does_not_answer_delays_no_other_caller"),
+    by_test("slow resolver", 3, "proof", "slow::names::a_resolver_that_does_not_answer_delays_no_other_caller"),
+    by_test("slow disk", 1, "proof", "slow::store::creates_are_refused_while_the_disk_is_slow"),
+    by_test("standby away", 1, "proof", "slow::store::creates_are_refused_while_a_synchronous_standby_is_away"),
     by_test("broken polls", 20, "proof", "broken_polls::a_worker_that_hangs_up_in_the_middle_of_a_claim_loses_no_job"),
     by_test("locked rows", 5, "proof", "locked_rows::due_rows_that_another_session_has_locked_hold_up_no_other_job_and_are_not_asked_for_all_the_time"),
     by_test("foreign pages", 100, "proof", "hostile::a_page_of_another_site_can_neither_read_nor_change_anything_through_a_browser"),
@@ -108,8 +118,18 @@ const PROOFS: &[Proof] = &[
     by_test("inputs: policy", 200_000, "targets", "policy"),
     by_test("inputs: settings", 50_000, "targets", "settings"),
     by_test("inputs: wire", 300_000, "targets", "wire"),
-    Proof { name: "pooler without LISTEN", by: Method::Suite("postgres", (POOLER, "polling")), times: 1 },
-    Proof { name: "pooler with LISTEN", by: Method::Suite("postgres", (POOLER, "listening")), times: 1 },
+    by_suite("pooler without LISTEN", Server::Pooled("polling")),
+    by_suite("pooler with LISTEN", Server::Pooled("listening")),
+    by_test("pooler: kill cycles", 60, "proof", "kill_cycles::what_was_acknowledged_outlives_every_kill_behind_a_pooler"),
+    Proof { name: "pooler: three nodes without LISTEN", by: Method::Suite("postgres_nodes", Server::Pooled("polling")), times: 1 },
+    Proof { name: "pooler: three nodes with LISTEN", by: Method::Suite("postgres_nodes", Server::Pooled("listening")), times: 1 },
+    by_suite("plain statements", Server::Logged),
+    by_suite("versions: PostgreSQL 13", Server::Version("13.23.0-beta.16")),
+    by_suite("versions: PostgreSQL 14", Server::Version("14.23.0-beta.17")),
+    by_suite("versions: PostgreSQL 15", Server::Version("15.18.0-beta.17")),
+    by_suite("versions: PostgreSQL 16", Server::Version("16.14.0-beta.17")),
+    by_suite("versions: PostgreSQL 17", Server::Version("17.10.0-beta.17")),
+    by_suite("versions: PostgreSQL 18", Server::Version("18.4.0-beta.17")),
     Proof { name: "doors: agents and CloudEvents", by: Method::Tests("cli", "foreign::"), times: 1 },
     Proof { name: "doors: clients of QStash", by: Method::Clients("sdk/qstash/check.sh", None), times: 3 },
     Proof { name: "doors: Celery's own tests", by: Method::Clients("sdk/python/scripts/celery_suite.py", Some("redis-server")), times: 1 },
@@ -263,8 +283,9 @@ impl Proof {
             }
         }
         let mut command = cargo(!matches!(self.by, Method::Measured(_)));
-        if let Method::Suite(_, (variable, value)) = self.by {
-            command.env(variable, value);
+        let place = told.parent().unwrap_or(told.as_path());
+        if let Method::Suite(_, server) = self.by {
+            command.envs(server.variables(place)?);
         }
         command
             .args(self.cargo_args())
@@ -275,6 +296,12 @@ impl Proof {
         let ran = ran.map_err(|error| format!("cannot start cargo: {error}"))?;
         let figures = match (&self.by, ran.success) {
             (Method::Tests(..), true) => figure("tests passed", passed_tests(&ran.lines)),
+            (Method::Suite(_, server), true) => {
+                let mut figures = figure("tests passed", passed_tests(&ran.lines));
+                let sent = server.check(place)?;
+                figures.extend(sent.into_iter().flat_map(|sent| figure("statements", sent)));
+                figures
+            }
             (_, true) => ledger::figures(told)?,
             (_, false) => Vec::new(),
         };
@@ -344,9 +371,7 @@ impl Proof {
 
     fn command(&self, seed: u64) -> String {
         match self.by {
-            Method::Suite(_, (variable, value)) => {
-                return format!("{variable}={value} cargo {}", self.cargo_args().join(" "));
-            }
+            Method::Suite(..) => return format!("cargo xtask prove 1 '{}'", self.name),
             Method::Clients(script, _) => {
                 return format!("STEADFAST_BIN=target/debug/steadfast {script}");
             }

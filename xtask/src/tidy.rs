@@ -30,6 +30,7 @@ use std::fmt;
 use std::path::Path;
 use std::thread;
 
+pub use self::plain_sql::fault as statement_fault;
 use self::tree::Tree;
 use crate::{VerbResult, root};
 

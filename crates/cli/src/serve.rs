@@ -259,6 +259,7 @@ fn start(
         .with_audit_retention(settings.audit_retention.0)
         .with_retry_after_max(settings.retry_after_max.0)
         .with_call_timeout_max(settings.http_timeout_max.0)
+        .with_commit_time_max(settings.commit_time_max.0)
         .with_payload_bytes_max(settings.payload_bytes_max)
         .with_gate_defaults(settings.gate_defaults()?)
         .with_alerts(settings.alerts.clone());

@@ -99,6 +99,8 @@ pub struct Settings {
     pub http_timeout: DurationArg,
     /// The maximum timeout of an HTTP job or webhook.
     pub http_timeout_max: DurationArg,
+    /// How long a commit may take before creates are refused; they never are if zero.
+    pub commit_time_max: DurationArg,
     /// The maximum retries a job may request.
     pub max_retries: u32,
     /// The maximum payload size in bytes.
@@ -227,6 +229,7 @@ impl Default for Settings {
             audit_retention: DurationArg(engine.audit_retention),
             http_timeout: DurationArg(server.http_timeout),
             http_timeout_max: DurationArg(engine.call_timeout_max),
+            commit_time_max: DurationArg(engine.commit_time_max),
             max_retries: MAX_RETRIES,
             payload_bytes_max: engine.payload_bytes_max,
             bulk_rate: steadfast_server::Settings::default().bulk_rate,

@@ -57,6 +57,8 @@ string_enum! {
         /// Nodes had to correct stored times: a clock was ahead, or a schedule had lost its next
         /// tick. Of the default tenant: nodes belong to none.
         Corrected = "corrected",
+        /// Nodes refuse most creates because commits take too long. Of the default tenant, too.
+        StoreSlow = "store_slow",
     }
 }
 
@@ -68,7 +70,7 @@ impl AlertRule {
             Self::RetryRate | Self::Destination => AlertUnit::Share,
             Self::Overdue | Self::Storm => AlertUnit::Seconds,
             Self::NewFailure | Self::Regressed => AlertUnit::Causes,
-            Self::Certificate | Self::Corrected => AlertUnit::Nodes,
+            Self::Certificate | Self::Corrected | Self::StoreSlow => AlertUnit::Nodes,
             Self::Fragile => AlertUnit::Certificates,
         }
     }

@@ -200,6 +200,9 @@ pub const GATE_MAX_WAITING_MAX: u32 = 1_000_000_000;
 /// When to repeat a create that was refused because too many jobs wait: a worker needs a while to make
 /// room, and callers that come more often only cost requests.
 pub const WAITING_RETRY_AFTER: Duration = Duration::from_secs(5);
+/// When to repeat a create that was refused because the store is slow: callers that come back sooner only cost
+/// requests.
+pub const STORE_RETRY_AFTER: Duration = Duration::from_secs(5);
 /// The time of a rate: shorter ones are what `maxRunning` is for, and with one longer than a day
 /// a person cannot see whether it is kept.
 pub const RATE_PER: RangeInclusive<Duration> = Duration::from_secs(1)..=DAY;

@@ -34,6 +34,7 @@ use crate::{
     notice::{Announcer, Observer},
     parts::Parts,
     random::Random,
+    role::health::NodeHealth,
     roles::health_keeper::HealthKeeper,
     traces::Traces,
 };
@@ -376,6 +377,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         Ok(JobLimits {
             payload_bytes_max: bytes,
             call_timeout_max: self.config.call_timeout_max,
+            commit_time_max: self.config.commit_time_max,
         })
     }
 
@@ -436,9 +438,11 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
                 gates: gates.clone(),
                 tallies,
                 retry_after_max: self.config.retry_after_max,
+                admission: client.admission().clone(),
                 fences_lost: AtomicU64::new(0),
             }),
             store: self.store,
+            health: Arc::new(NodeHealth::new(client.admission().clone())),
             client,
             inflight,
             announcer,
@@ -447,7 +451,6 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             gates,
             calls: CallSlots::new(self.config.http_concurrency),
             alerts,
-            health: Arc::default(),
         })
     }
 }

@@ -49,10 +49,13 @@ use tokio::sync::Notify;
 use crate::{
     client::stats::Stats,
     documents::{cache::DocumentCache, endpoints::Endpoints, policy_levels::PolicyLevels},
-    flow::admission::{Admission, RefusedCreates},
-    flow::gates::{GateCache, mark_paused},
+    flow::{
+        admission::{Admission, RefusedCreates},
+        gates::{GateCache, mark_paused},
+        store_meter::StoreSlow,
+    },
     inflight::Inflight,
-    limits::CALL_TIMEOUT_MAX_DEFAULT,
+    limits::{CALL_TIMEOUT_MAX_DEFAULT, COMMIT_TIME_MAX_DEFAULT},
     random::Random,
     traces::Traces,
 };
@@ -77,17 +80,19 @@ struct Inner {
     endpoints: Arc<DocumentCache<Endpoints>>,
     gates: Arc<GateCache>,
     job_limits: JobLimits,
-    admission: Admission,
+    admission: Arc<Admission>,
     /// Tells the operation runner of this engine that there is work.
     operation_created: Arc<Notify>,
 }
 
-/// What the operator allows of one job.
+/// What the operator allows of jobs and their creation.
 #[derive(Clone, Copy)]
 pub(crate) struct JobLimits {
     pub payload_bytes_max: usize,
     /// An HTTP call holds a slot for as long as it takes.
     pub call_timeout_max: Duration,
+    /// If commits take longer, creates are refused.
+    pub commit_time_max: Duration,
 }
 
 impl Default for JobLimits {
@@ -95,6 +100,7 @@ impl Default for JobLimits {
         Self {
             payload_bytes_max: limits::PAYLOAD_BYTES_DEFAULT,
             call_timeout_max: CALL_TIMEOUT_MAX_DEFAULT,
+            commit_time_max: COMMIT_TIME_MAX_DEFAULT,
         }
     }
 }
@@ -169,7 +175,7 @@ impl Client {
             endpoints,
             gates,
             job_limits,
-            admission: Admission::default(),
+            admission: Arc::new(Admission::new(job_limits.commit_time_max)),
             operation_created: Arc::default(),
         });
         Self {
@@ -184,6 +190,10 @@ impl Client {
     pub(crate) fn traced(mut self, traces: Traces) -> Self {
         self.traces = traces;
         self
+    }
+
+    pub(crate) fn admission(&self) -> &Arc<Admission> {
+        &self.inner.admission
     }
 
     pub(crate) fn traces(&self) -> &Traces {
@@ -347,6 +357,11 @@ impl Client {
     /// Creates that this client and its clones refused because there was no room for more jobs.
     pub fn refused_creates(&self) -> RefusedCreates {
         self.inner.admission.refused()
+    }
+
+    /// How slow the store is, if this node refuses creates for it.
+    pub fn store_slow(&self) -> Option<StoreSlow> {
+        self.inner.admission.meter.problem()
     }
 
     /// Attempts by the minute in which they ended, of a tenant or of all.

@@ -51,6 +51,9 @@ pub struct EngineConfig {
     /// How long an HTTP job or the delivery of a webhook may take, whatever its timeout says; 10 min
     /// by default. Jobs with a longer timeout are refused.
     pub call_timeout_max: Duration,
+    /// How long a commit may take; 2 s by default. If all take longer for some seconds, most creates are
+    /// refused until they are faster ([`StoreSlow`](crate::StoreSlow)). If zero, none is refused for it.
+    pub commit_time_max: Duration,
     /// The largest payload of a job in bytes; 256 KiB by default, and 1 MiB at most.
     pub payload_bytes_max: usize,
     /// The default limits of keys without a gate of their own; none by default.
@@ -77,6 +80,7 @@ impl Default for EngineConfig {
             prune_every: Duration::from_secs(60),
             retry_after_max: steadfast_core::limits::RETRY_AFTER_DEFAULT,
             call_timeout_max: crate::limits::CALL_TIMEOUT_MAX_DEFAULT,
+            commit_time_max: crate::limits::COMMIT_TIME_MAX_DEFAULT,
             payload_bytes_max: steadfast_core::limits::PAYLOAD_BYTES_DEFAULT,
             gate_defaults: GateDefaults::default(),
             alerts: AlertSettings::default(),
@@ -177,6 +181,13 @@ impl EngineConfig {
     #[must_use]
     pub fn with_call_timeout_max(mut self, most: Duration) -> Self {
         self.call_timeout_max = most;
+        self
+    }
+
+    /// Sets [`EngineConfig::commit_time_max`].
+    #[must_use]
+    pub fn with_commit_time_max(mut self, most: Duration) -> Self {
+        self.commit_time_max = most;
         self
     }
 

@@ -7,3 +7,4 @@ pub mod forecasts;
 pub mod gates;
 pub mod health_documents;
 pub mod health_tallies;
+pub mod store_meter;

@@ -73,7 +73,7 @@ pub use documents::{
     secrets::{confirm_secrets, payload_secrets, secret_references},
 };
 pub use engine::Engine;
-pub use flow::admission::RefusedCreates;
+pub use flow::{admission::RefusedCreates, store_meter::StoreSlow};
 pub use inflight::signals::StopReason;
 pub use node::{ClaimError, NodeHandle, SettleError, Settlement};
 pub use notice::{AttemptEnd, JobEvent, Notice, Notices, Observer};

@@ -196,6 +196,21 @@ pub const CANCEL_POLL: Duration = Duration::from_secs(1);
 pub const CANCEL_REQUESTS_MIN: usize = 100;
 /// A clock that jumps further than this between two looks was set, not slow.
 pub const CLOCK_JUMP: Duration = Duration::from_secs(2);
+/// A commit may take this long before the store counts as slow: an idle disk takes some milliseconds, and
+/// a busy server should not take a hundred times as long.
+pub const COMMIT_TIME_MAX_DEFAULT: Duration = Duration::from_secs(2);
+/// Commits must be slow for this long before creates are refused. A heartbeat shows within this time whether
+/// only some of them wait for a lock.
+pub const STORE_SLOW_AFTER: Duration = Duration::from_secs(8);
+/// Creates at a time that a node sends to a slow store: enough to find out that it is fast again.
+pub const SLOW_STORE_CREATES: usize = 8;
+/// The part of them that one tenant may have.
+pub const SLOW_STORE_TENANT_DIVISOR: usize = 2;
+/// A store that is fast again is given twice as many creates at a time after each of these steps.
+pub const STORE_RECOVERY_STEP: Duration = Duration::from_secs(3);
+/// A store that has been fast for this long is not slow any longer: by then it was given 4,096 creates at a
+/// time, and had the time to be slow with them.
+pub const STORE_RECOVERY: Duration = Duration::from_secs(30);
 /// How often a node records that it is alive.
 pub const HEARTBEAT_EVERY: Duration = Duration::from_secs(5);
 /// How far back attempts are counted to tell how fast the jobs of a tenant start: long enough for a
@@ -411,10 +426,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_of_limits_states_those_of_gates_and_destinations() {
+    fn the_page_of_limits_states_those_of_the_engine() {
         let page = include_str!("../../../docs/limits.md");
         let of_all = "all tenants together, and as many again for the operator";
         let known = "destinations of which something is known";
+        let slow =
+            "creates at once while [the store is slow](flow-control.md#when-the-store-is-slow)";
+        let slow_of_tenant = SLOW_STORE_CREATES / SLOW_STORE_TENANT_DIVISOR;
         for (what, whom, limit) in [
             ("secrets", "a tenant", SECRETS_PER_TENANT_MAX),
             (
@@ -425,6 +443,8 @@ mod tests {
             ("gates", "a tenant", GATES_PER_TENANT_MAX),
             ("gates", of_all, GATES_MAX),
             (known, "a store", DESTINATIONS_MAX),
+            (slow, "a node", SLOW_STORE_CREATES),
+            (slow, "a tenant, on a node", slow_of_tenant),
         ] {
             let row = format!("| {what} | {whom} | {} |", thousands(limit as u64));
             assert!(page.lines().any(|line| line.starts_with(&row)), "{row}");

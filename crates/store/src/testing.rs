@@ -7,7 +7,7 @@
 mod pooler;
 
 use std::{
-    fs, io,
+    env, fs, io,
     os::unix::{
         fs::{PermissionsExt as _, chown},
         process::CommandExt,
@@ -25,6 +25,12 @@ use std::{
 pub use pooler::Pooler;
 
 const RECOVERY_POLL_EVERY: Duration = Duration::from_millis(50);
+
+/// Programs of another version of PostgreSQL than the system's: a folder with `bin`, `lib` and `share`.
+const PROGRAMS: &str = "STEADFAST_TEST_POSTGRES";
+/// A file to which servers append the statements that they are sent, each with its transaction.
+const STATEMENTS: &str = "STEADFAST_TEST_STATEMENTS";
+const LOGGED: &str = "-c log_statement=all -c log_parameter_max_length=0 -c log_line_prefix='%v '";
 
 /// Safe against a crash of the server, which tests provoke, but not of the machine.
 const SETTINGS: &str = "-c listen_addresses='' -c fsync=off -c full_page_writes=off \
@@ -140,9 +146,18 @@ impl Server {
 
     /// A directory, and a process that deletes it.
     fn prepare(settings: &str) -> io::Result<Self> {
-        let binaries = find_binaries()?;
+        let programs = env::var_os(PROGRAMS);
+        let installed = match &programs {
+            Some(programs) => Path::new(programs).join("bin"),
+            None => find_binaries()?,
+        };
         let user = find_user()?;
         let directory = create_directory()?;
+        // The user that the server runs as may not be able to read where they were installed.
+        let binaries = match &programs {
+            Some(programs) => copy_into(&directory, Path::new(programs))?.join("bin"),
+            None => installed,
+        };
         if let Some(User { uid, gid }) = user {
             chown(&directory, Some(uid), Some(gid))?;
         }
@@ -194,9 +209,12 @@ impl Server {
 
     /// Starts it again, and waits until it answers.
     pub fn resume(&self) -> io::Result<()> {
-        let log = self.directory.join("log");
+        let (log, logged) = match env::var_os(STATEMENTS) {
+            Some(file) => (PathBuf::from(file), LOGGED),
+            None => (self.directory.join("log"), ""),
+        };
         let settings = format!(
-            "{SETTINGS} -c unix_socket_directories='{}' {}",
+            "{SETTINGS} -c unix_socket_directories='{}' {logged} {}",
             self.directory.display(),
             self.settings
         );
@@ -324,11 +342,27 @@ fn create_directory() -> io::Result<PathBuf> {
     loop {
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let name = format!("steadfast-pg-{}-{number}", std::process::id());
-        let directory = std::env::temp_dir().join(name);
+        let directory = env::temp_dir().join(name);
         match fs::create_dir(&directory) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => return made.map(|()| directory),
         }
+    }
+}
+
+/// Copies programs into the folder of a server.
+fn copy_into(directory: &Path, programs: &Path) -> io::Result<PathBuf> {
+    let copy = directory.join("program");
+    let copied = command(Path::new("cp"), None, directory)
+        .arg("-R")
+        .args([programs, &copy])
+        .status()?;
+    match copied.success() {
+        true => Ok(copy),
+        false => Err(io::Error::other(format!(
+            "cannot copy {}",
+            programs.display()
+        ))),
     }
 }
 
@@ -345,8 +379,8 @@ fn find_binaries() -> io::Result<PathBuf> {
         versions.sort();
         directories.extend(versions.iter().rev().map(|version| version.join("bin")));
     }
-    if let Some(path) = std::env::var_os("PATH") {
-        directories.extend(std::env::split_paths(&path));
+    if let Some(path) = env::var_os("PATH") {
+        directories.extend(env::split_paths(&path));
     }
     directories
         .into_iter()

@@ -92,6 +92,7 @@ const (
 	AlertRuleCertificate AlertRule = "certificate"
 	AlertRuleFragile     AlertRule = "fragile"
 	AlertRuleCorrected   AlertRule = "corrected"
+	AlertRuleStoreSlow   AlertRule = "store_slow"
 )
 
 // AlertStatus is one of a few words.
@@ -1934,6 +1935,8 @@ type Node struct {
 	LastSeen time.Time `json:"lastSeen"`
 	// Its name.
 	Name string `json:"name"`
+	// What is wrong with it: a slow store, or a TLS certificate that it cannot use.
+	Problems []string `json:"problems,omitzero"`
 	// Queues that it serves; empty means all.
 	Queues []string `json:"queues"`
 	// Start time.

@@ -70,7 +70,7 @@ export interface AlertList {
   nextCursor?: string | null | undefined;
 }
 
-export type AlertRule = "dlq" | "retry_rate" | "exhausted" | "overdue" | "destination" | "new_failure" | "regressed" | "storm" | "certificate" | "fragile" | "corrected";
+export type AlertRule = "dlq" | "retry_rate" | "exhausted" | "overdue" | "destination" | "new_failure" | "regressed" | "storm" | "certificate" | "fragile" | "corrected" | "store_slow";
 
 export type AlertStatus = "ok" | "pending" | "firing";
 
@@ -1802,6 +1802,8 @@ export interface Node {
   lastSeen: string;
   /** Its name. */
   name: string;
+  /** What is wrong with it: a slow store, or a TLS certificate that it cannot use. */
+  problems?: string[] | undefined;
   /** Queues that it serves; empty means all. */
   queues: string[];
   /** Start time. */

@@ -69,6 +69,12 @@ fn in_file(file: &File) -> Vec<Finding> {
         .collect()
 }
 
+/// The first reason why a statement is not plain.
+pub fn fault(text: &str) -> Option<String> {
+    let findings = in_statements("", 1, text);
+    findings.into_iter().next().map(|finding| finding.sentence)
+}
+
 fn in_statements(path: &str, first_line: usize, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     // What stands between two semicolons; comments are left out.

@@ -94,6 +94,9 @@ pub struct NodeBody {
     pub last_seen: Timestamp,
     /// Whether the node is alive.
     pub alive: bool,
+    /// What is wrong with it: a slow store, or a TLS certificate that it cannot use.
+    #[serde(default)]
+    pub problems: Vec<String>,
 }
 
 /// Workers that have claimed jobs within the last day.

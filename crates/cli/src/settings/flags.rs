@@ -145,6 +145,10 @@ pub struct Flags {
     /// Maximum timeout of an HTTP job or webhook [default: 10m].
     #[arg(long, env = "STEADFAST_HTTP_TIMEOUT_MAX", value_name = "DURATION")]
     pub http_timeout_max: Option<DurationArg>,
+    /// Maximum time of a commit: if all take longer for 8 s, most creates are refused until they are
+    /// faster; 0s never refuses [default: 2s].
+    #[arg(long, env = "STEADFAST_COMMIT_TIME_MAX", value_name = "DURATION")]
+    pub commit_time_max: Option<DurationArg>,
     /// Maximum retries a job may request [default: 100].
     #[arg(long, env = "STEADFAST_MAX_RETRIES", value_name = "N")]
     pub max_retries: Option<u32>,
@@ -256,6 +260,7 @@ impl Flags {
         set(&self.audit_retention, &mut settings.audit_retention);
         set(&self.http_timeout, &mut settings.http_timeout);
         set(&self.http_timeout_max, &mut settings.http_timeout_max);
+        set(&self.commit_time_max, &mut settings.commit_time_max);
         set(&self.max_retries, &mut settings.max_retries);
         set(&self.payload_bytes_max, &mut settings.payload_bytes_max);
         set(&self.bulk_rate, &mut settings.bulk_rate);

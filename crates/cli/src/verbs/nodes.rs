@@ -3,7 +3,7 @@
 use steadfast_api::PageQuery;
 
 use crate::{
-    output,
+    output::{self, print_line},
     page::print_rows,
     server_args::ServerArgs,
     show::{age, now, relative, status_cell},
@@ -60,5 +60,11 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
                 relative(node.last_seen, now).into(),
             ]
         },
-    )
+    )?;
+    for node in list.nodes.iter().filter(|node| node.alive) {
+        for problem in &node.problems {
+            print_line!("{}: {problem}", node.name)?;
+        }
+    }
+    Ok(())
 }

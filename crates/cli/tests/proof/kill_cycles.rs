@@ -1,6 +1,6 @@
 //! A node that is killed again and again while clients create jobs and workers run them.
 //!
-//! The kills come without warning. After each one, the next node on the same file must have
+//! The kills come without warning. After each one, the next node on the same store must have
 //! everything that was acknowledged; in the end there must be nothing else.
 
 use std::{thread, time::Duration};
@@ -8,12 +8,27 @@ use std::{thread, time::Duration};
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use steadfast_sim::prove;
 
-use crate::{ledger::Broken, load::Load, node::Node, target::Target};
+use crate::{
+    ledger::Broken,
+    load::Load,
+    node::{FILE, Node},
+    postgres,
+    target::Target,
+};
 
 #[test]
 fn what_was_acknowledged_outlives_every_kill() {
+    outlives_every_kill("kill cycles", FILE);
+}
+
+#[test]
+fn what_was_acknowledged_outlives_every_kill_behind_a_pooler() {
+    outlives_every_kill("kill cycles behind a pooler", &postgres::pooled_store());
+}
+
+fn outlives_every_kill(proof: &str, store: &str) {
     let (seed, cycles) = (prove::seed(), prove::times(8));
-    eprintln!("kill cycles: the moments are of seed {seed}");
+    eprintln!("{proof}: the moments are of seed {seed}");
     let mut random = StdRng::seed_from_u64(seed);
     let dir = tempfile::tempdir().unwrap();
     let target = Target::start(|attempt| Some(if attempt == 1 { 500 } else { 200 }));
@@ -25,7 +40,7 @@ fn what_was_acknowledged_outlives_every_kill() {
     };
     let mut kills = 0;
     while kills < cycles || (!is_enough() && kills < 10 * cycles) {
-        let node = Node::start(dir.path());
+        let node = Node::start_on(store, dir.path());
         load.check_newest(&node);
         let moment = Duration::from_millis(random.random_range(1..500));
         let address = node.address().to_owned();
@@ -40,16 +55,16 @@ fn what_was_acknowledged_outlives_every_kill() {
         kills += 1;
         if kills % 100 == 0 {
             let jobs = load.ledger.lock().unwrap().acknowledged();
-            eprintln!("kill cycles: {kills} done, {jobs} jobs");
+            eprintln!("{proof}: {kills} done, {jobs} jobs");
         }
     }
     assert!(is_enough(), "too little was done and settled");
-    let node = Node::start(dir.path());
+    let node = Node::start_on(store, dir.path());
     load.finish(&node);
     let requests = target.check_none_twice();
     let ledger = load.ledger.lock().unwrap();
     prove::tell(
-        "kill cycles",
+        proof,
         &[
             ("kills", kills),
             ("acknowledged jobs", ledger.acknowledged()),

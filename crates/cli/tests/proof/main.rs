@@ -20,10 +20,10 @@ mod postgres_page;
 #[path = "../common/process.rs"]
 mod process;
 mod qstash;
-mod slow_names;
+mod slow;
 mod stores;
 mod support;
 mod synced;
 mod tenants;
 
-use support::{disk, http, ledger, load, node, postgres, proxy, target, trace};
+use support::{disk, http, ledger, load, node, postgres, preload, proxy, target, trace};

@@ -6,6 +6,7 @@ pub mod ledger;
 pub mod load;
 pub mod node;
 pub mod postgres;
+pub mod preload;
 pub mod proxy;
 pub mod target;
 pub mod trace;

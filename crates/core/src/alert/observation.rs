@@ -102,6 +102,13 @@ impl AlertObservation {
         first.or_insert(correction);
     }
 
+    /// Adds a node that refuses most creates because the store is slow, and how slow it is.
+    pub fn add_store_problem(&mut self, problem: String) {
+        self.metrics.nodes_with_slow_store += 1;
+        let first = self.newest_causes.entry(AlertRule::StoreSlow);
+        first.or_insert(problem);
+    }
+
     /// The state of a system that a tenant's jobs call.
     pub fn of_destination(
         tenant: Tenant,
@@ -161,7 +168,8 @@ impl AlertObservation {
             | AlertRule::Regressed
             | AlertRule::Certificate
             | AlertRule::Fragile
-            | AlertRule::Corrected => 0,
+            | AlertRule::Corrected
+            | AlertRule::StoreSlow => 0,
         };
         let (mut worst, mut queues) = (None, 0_usize);
         for (queue, metrics) in &self.queues {
@@ -198,6 +206,8 @@ pub struct AlertMetrics {
     pub fragile: u64,
     /// Nodes that had to correct stored times lately.
     pub corrections: u64,
+    /// Nodes that refuse most creates because the store is slow.
+    pub nodes_with_slow_store: u64,
 }
 
 impl AddAssign for AlertMetrics {
@@ -213,6 +223,7 @@ impl AddAssign for AlertMetrics {
         self.bad_certificates += other.bad_certificates;
         self.fragile += other.fragile;
         self.corrections += other.corrections;
+        self.nodes_with_slow_store += other.nodes_with_slow_store;
     }
 }
 

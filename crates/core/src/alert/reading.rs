@@ -41,6 +41,7 @@ impl AlertSettings {
             AlertRule::Certificate => metrics.bad_certificates as f64,
             AlertRule::Fragile => metrics.fragile as f64,
             AlertRule::Corrected => metrics.corrections as f64,
+            AlertRule::StoreSlow => metrics.nodes_with_slow_store as f64,
             AlertRule::Storm => metrics
                 .upcoming
                 .map_or(0, |upcoming| upcoming.wait.as_secs())
@@ -64,7 +65,8 @@ impl AlertSettings {
             | AlertRule::Regressed
             | AlertRule::Certificate
             | AlertRule::Fragile
-            | AlertRule::Corrected => 0.0,
+            | AlertRule::Corrected
+            | AlertRule::StoreSlow => 0.0,
         }
     }
 
@@ -154,7 +156,8 @@ impl AlertSettings {
             | AlertRule::Regressed
             | AlertRule::Certificate
             | AlertRule::Fragile
-            | AlertRule::Corrected => String::new(),
+            | AlertRule::Corrected
+            | AlertRule::StoreSlow => String::new(),
         }
     }
 
@@ -191,6 +194,10 @@ impl AlertSettings {
             AlertRule::Corrected => (
                 "no node has corrected stored times recently".to_owned(),
                 "nodes have corrected stored times".to_owned(),
+            ),
+            AlertRule::StoreSlow => (
+                "the store is fast again: no node refuses creates for it".to_owned(),
+                "nodes refuse most creates because the store is slow".to_owned(),
             ),
             AlertRule::Fragile => (
                 format!(

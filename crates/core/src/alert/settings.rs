@@ -45,6 +45,8 @@ pub struct AlertSettings {
     pub fragile: SimpleAlert,
     /// Fires if a node had to correct stored times.
     pub corrected: SimpleAlert,
+    /// Fires if nodes refuse most creates because the store is slow.
+    pub store_slow: SimpleAlert,
 }
 
 /// The settings of a rule without a threshold.
@@ -179,6 +181,7 @@ impl Default for AlertSettings {
             certificate: SimpleAlert::default(),
             fragile: SimpleAlert::default(),
             corrected: SimpleAlert::default(),
+            store_slow: SimpleAlert::default(),
         }
     }
 }
@@ -260,6 +263,7 @@ impl AlertSettings {
             AlertRule::Certificate => self.certificate.enabled,
             AlertRule::Fragile => self.fragile.enabled,
             AlertRule::Corrected => self.corrected.enabled,
+            AlertRule::StoreSlow => self.store_slow.enabled,
         }
     }
 
@@ -276,6 +280,7 @@ impl AlertSettings {
             AlertRule::Certificate => self.certificate.after,
             AlertRule::Fragile => self.fragile.after,
             AlertRule::Corrected => self.corrected.after,
+            AlertRule::StoreSlow => self.store_slow.after,
         }
     }
 }

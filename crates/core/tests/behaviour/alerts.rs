@@ -290,6 +290,30 @@ fn an_alert_about_corrected_times_quotes_a_node_and_resolves() {
 }
 
 #[test]
+fn an_alert_about_a_slow_store_counts_nodes_and_resolves() {
+    let slow = |nodes: &[&str]| {
+        let mut observed = of_jobs(AlertMetrics::default());
+        for node in nodes {
+            observed.add_store_problem(format!("node {node}: the store is slow"));
+        }
+        observed
+    };
+    let [one, both, none] = [&["a"][..], &["a", "b"], &[]].map(slow);
+    let all = minutely(0..2, &one)
+        .chain(minutely(2..4, &both))
+        .chain(minutely(4..5, &none));
+    assert_eq!(
+        changes(&AlertSettings::default(), AlertRule::StoreSlow, all),
+        [
+            "00:00:00 firing, alert.fired: node a: the store is slow",
+            "00:02:00 firing, -: 2 nodes refuse most creates because the store is slow; node a: the \
+             store is slow",
+            "00:04:00 ok, alert.resolved: the store is fast again: no node refuses creates for it",
+        ]
+    );
+}
+
+#[test]
 fn switching_a_rule_off_resolves_it_and_keeps_it_silent() {
     let mut settings = AlertSettings::default();
     settings.dlq.after = Duration::ZERO;

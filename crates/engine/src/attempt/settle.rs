@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     documents::{cache::DocumentCache, endpoints::Endpoints},
-    flow::{gates::GateCache, health_tallies::HealthTallies},
+    flow::{admission::Admission, gates::GateCache, health_tallies::HealthTallies},
     inflight::{Inflight, signals::StopReason},
     limits,
     notice::{self, Announcer, JobEvent},
@@ -43,6 +43,8 @@ pub struct Settler {
     pub tallies: Arc<HealthTallies>,
     /// The longest Retry-After that counts.
     pub retry_after_max: Duration,
+    /// Learns how long commits take.
+    pub admission: Arc<Admission>,
     /// Results that came too late.
     pub fences_lost: AtomicU64,
 }
@@ -194,7 +196,9 @@ impl Settler {
             .collect();
         self.store_logs(&open[..transitions.len()]).await?;
         let (count, started) = (transitions.len(), Instant::now());
+        let timer = self.admission.meter.begin();
         let committed = self.store.commit(transitions).await?;
+        timer.end(committed.contains(&CommitResult::Done));
         self.announcer.committed(count, started);
         let endpoints_changed = committed.contains(&CommitResult::EndpointsChanged);
         // Those that were not decided yet are left over.

@@ -121,16 +121,15 @@ impl Client {
             self.check_template_secrets(callback.as_ref(), field)
                 .await?;
         }
-        let spans = self.traces().send(&mut batch.jobs, || self.now());
+        let sent = self.begin_create(&mut batch.jobs)?;
         let (jobs, key) = (batch.jobs.clone(), batch.idempotency_key.clone());
         let most = BATCHES_UNFINISHED_MAX;
         let created = self.store().create_batch(batch, most).await;
-        self.inner.admission.note(&created);
         let results = created.as_ref().map(|created| match created {
             BatchCreateResult::Created(_, results) => results.as_slice(),
             _ => &[],
         });
-        spans.end(results, || self.now());
+        self.end_create(sent, results);
         let created = match created {
             Err(EnqueueError::Conflict { index, key, job }) => {
                 return Err(self.key_conflict(index, key, job).await);

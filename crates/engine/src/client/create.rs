@@ -8,7 +8,16 @@ use steadfast_core::{
 use steadfast_store::{CommandError, EnqueueError, EnqueueResult, JobDetail};
 
 use super::{Client, ClientError, CreateResult, first, request::JobRequest};
-use crate::traces::SendSpans;
+use crate::{
+    flow::store_meter::{CommitTimer, StoreSlow},
+    traces::SendSpans,
+};
+
+/// Jobs on their way to the store.
+pub(super) struct JobsSent<'c> {
+    spans: SendSpans,
+    timer: CommitTimer<'c>,
+}
 
 impl Client {
     /// Checks a request and gives it an id, without storing it.
@@ -48,8 +57,8 @@ impl Client {
     pub async fn enqueue(&self, request: impl Into<JobRequest>) -> Result<JobId, ClientError> {
         let mut jobs = vec![self.prepare(request)?];
         self.check_job_secrets(&jobs, None).await?;
-        let spans = self.traces().send(&mut jobs, || self.now());
-        Ok(first(self.store_jobs(jobs, spans, None).await?)?.id())
+        let sent = self.begin_create(&mut jobs)?;
+        Ok(first(self.store_jobs(jobs, sent, None).await?)?.id())
     }
 
     /// Stores many jobs in one transaction: all of them, or none.
@@ -59,8 +68,8 @@ impl Client {
     ) -> Result<Vec<EnqueueResult>, ClientError> {
         let mut jobs = self.prepare_all(requests)?;
         self.check_job_secrets(&jobs, Some("jobs")).await?;
-        let spans = self.traces().send(&mut jobs, || self.now());
-        Ok(self.store_jobs(jobs, spans, None).await?)
+        let sent = self.begin_create(&mut jobs)?;
+        Ok(self.store_jobs(jobs, sent, None).await?)
     }
 
     /// As [`Client::enqueue`], and returns the whole job.
@@ -132,8 +141,8 @@ impl Client {
         mut jobs: Vec<NewJob>,
         audit: Option<AuditRecord>,
     ) -> Result<Vec<CreateResult>, ClientError> {
-        let spans = self.traces().send(&mut jobs, || self.now());
-        let results = match self.store_jobs(jobs.clone(), spans, audit).await {
+        let sent = self.begin_create(&mut jobs)?;
+        let results = match self.store_jobs(jobs.clone(), sent, audit).await {
             Err(EnqueueError::Conflict { index, key, job }) => {
                 return Err(self.key_conflict(index, key, job).await);
             }
@@ -142,17 +151,36 @@ impl Client {
         self.stored_jobs(jobs, results).await
     }
 
-    /// Stores jobs and ends their spans.
     async fn store_jobs(
         &self,
         jobs: Vec<NewJob>,
-        spans: SendSpans,
+        sent: JobsSent<'_>,
         audit: Option<AuditRecord>,
     ) -> Result<Vec<EnqueueResult>, EnqueueError> {
         let results = self.store().enqueue(jobs, audit).await;
-        self.inner.admission.note(&results);
-        spans.end(results.as_deref(), || self.now());
+        self.end_create(sent, results.as_deref());
         results
+    }
+
+    /// Begins the spans of jobs that are about to be stored, unless the store is too slow for them.
+    pub(super) fn begin_create(&self, jobs: &mut [NewJob]) -> Result<JobsSent<'_>, StoreSlow> {
+        let admission = &self.inner.admission;
+        // A request of several tenants is one of an operator: it counts as one of the first.
+        let timer = match jobs.first() {
+            Some(first) => admission.begin(&first.tenant)?,
+            None => admission.meter.begin(),
+        };
+        let spans = self.traces().send(jobs, || self.now());
+        Ok(JobsSent { spans, timer })
+    }
+
+    pub(super) fn end_create(
+        &self,
+        JobsSent { spans, timer }: JobsSent<'_>,
+        results: Result<&[EnqueueResult], &EnqueueError>,
+    ) {
+        self.inner.admission.end(timer, results);
+        spans.end(results, || self.now());
     }
 
     pub(super) async fn stored_jobs(

@@ -6,7 +6,7 @@ use steadfast_core::{
 };
 use steadfast_store::{CommandError, EnqueueError, StoreError};
 
-use crate::limits::REVISION_TRIES_MAX;
+use crate::{flow::store_meter::StoreSlow, limits::REVISION_TRIES_MAX};
 
 /// Why a [`Client`](crate::Client) could not do what it was asked, by operation.
 #[derive(Debug, thiserror::Error)]
@@ -160,6 +160,9 @@ pub enum ClientError {
         /// The batch that it is counted in.
         batch: Option<BatchId>,
     },
+    /// Commits have taken too long for some seconds, so nothing was created.
+    #[error(transparent)]
+    StoreSlow(#[from] StoreSlow),
     /// The store took jobs and did not say what became of each.
     #[error("the store returned no result for some jobs")]
     MissingResult,
@@ -172,6 +175,7 @@ impl ClientError {
             Self::Store(error) => error.is_transient(),
             Self::Enqueue(error) => error.is_transient(),
             Self::Contended { .. }
+            | Self::StoreSlow(_)
             | Self::TooManyOperations { .. }
             | Self::TooManyBatches { .. } => true,
             Self::Invalid(_)

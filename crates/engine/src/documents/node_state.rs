@@ -32,6 +32,9 @@ pub struct NodeState {
     /// What it corrected in the store lately, if it had to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correction: Option<String>,
+    /// How slow the store is, if this node refuses creates for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store_problem: Option<String>,
     /// The id of the key that encrypts what it stores, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encryption_key: Option<String>,
@@ -47,6 +50,12 @@ impl NodeState {
     pub fn is_full_for(&self, tenant: &Tenant, kind: Option<&Kind>) -> bool {
         let is_call = kind.is_some_and(|kind| *kind == Kind::http());
         self.in_flight >= self.concurrency || is_call && self.full_for.contains(tenant)
+    }
+
+    /// What is wrong with it.
+    pub fn problems(&self) -> impl Iterator<Item = &str> {
+        let problems = [&self.store_problem, &self.certificate_problem];
+        problems.into_iter().flatten().map(String::as_str)
     }
 
     /// Whether its last heartbeat is recent.

@@ -8,7 +8,10 @@ use std::{
 
 use tokio::time::Instant;
 
-use crate::limits::{CORRECTION_SHOWN, ROLE_FAILING_MAX, ROLE_ROUND_MAX};
+use crate::{
+    flow::{admission::Admission, store_meter::StoreSlow},
+    limits::{CORRECTION_SHOWN, ROLE_FAILING_MAX, ROLE_ROUND_MAX},
+};
 
 /// A background part of a node, as its health is reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,9 +57,23 @@ pub struct NodeHealth {
     roles: Mutex<Vec<Arc<RoleHealth>>>,
     certificate_problem: Mutex<Option<String>>,
     correction: Mutex<Option<(Instant, String)>>,
+    /// Measures how fast the store is.
+    pub admission: Arc<Admission>,
 }
 
 impl NodeHealth {
+    pub fn new(admission: Arc<Admission>) -> Self {
+        Self {
+            admission,
+            ..Self::default()
+        }
+    }
+
+    /// How slow the store is, if this node refuses creates for it.
+    pub fn store_problem(&self) -> Option<StoreSlow> {
+        self.admission.meter.problem()
+    }
+
     /// Why the node cannot use the TLS certificate in its files, if it cannot.
     pub fn certificate_problem(&self) -> Option<String> {
         self.lock_problem().clone()

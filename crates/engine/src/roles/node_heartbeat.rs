@@ -108,6 +108,7 @@ impl NodeHeartbeat {
             full_for: self.calls.tenants_without_slot(),
             certificate_problem: self.health.certificate_problem(),
             correction: self.health.correction(),
+            store_problem: self.health.store_problem().map(|slow| slow.to_string()),
             encryption_key: self.encryption_key().await?,
             started_at: self.started_at,
             last_seen: now,
@@ -125,10 +126,12 @@ impl NodeHeartbeat {
             body,
             revision: self.written.load(Ordering::Relaxed),
         };
+        let timer = self.health.admission.meter.begin();
         let mut result = self
             .store
             .save_document(document.clone(), Outbox::default())
             .await?;
+        timer.end(matches!(result, DocumentSaveResult::Done(_)));
         // An earlier process of this name may have left a document, or another node may have
         // deleted this one's.
         if let DocumentSaveResult::Outdated(stored) = result {

@@ -123,9 +123,9 @@ impl Watcher {
         Ok(changed)
     }
 
-    /// Adds the nodes that cannot use their certificates, or had to correct stored times. Their records
-    /// are only read while there is such a node, or an alert of one: a thousand nodes must not read
-    /// a thousand records at every check.
+    /// Adds the nodes that cannot use their certificates, had to correct stored times, or whose store
+    /// is slow. Their records are only read while there is such a node, or an alert of one: a thousand
+    /// nodes must not read a thousand records at every check.
     async fn add_node_problems<'a>(
         &self,
         observed: &mut Vec<AlertObservation>,
@@ -136,7 +136,9 @@ impl Watcher {
             state.rule.unit() == AlertUnit::Nodes && state.status != AlertStatus::Ok
         };
         let health = &self.health;
-        let has_own = health.certificate_problem().is_some() || health.correction().is_some();
+        let has_own = health.certificate_problem().is_some()
+            || health.correction().is_some()
+            || health.store_problem().is_some();
         if !has_own && !states.any(is_open) {
             return Ok(());
         }
@@ -153,6 +155,9 @@ impl Watcher {
             }
             if let Some(correction) = node.correction {
                 observed.add_correction(format!("node {name}: {correction}"));
+            }
+            if let Some(problem) = node.store_problem {
+                observed.add_store_problem(format!("node {name}: {problem}"));
             }
         }
         Ok(())

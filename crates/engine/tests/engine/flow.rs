@@ -4,3 +4,4 @@ mod alerts;
 mod destinations;
 mod forecast;
 mod gates;
+mod slow_store;

@@ -15,13 +15,17 @@ use steadfast_core::{JobId, PolicyPatch};
 use steadfast_engine::{Client, Context, Engine, EngineConfig, JobError, JobKind};
 use steadfast_store::{
     PostgresOptions, PostgresStore,
-    testing::Server,
+    testing::{Pooler, Server},
     tokio_postgres::{self, NoTls},
 };
 use tokio::sync::oneshot;
 
 const URL: &str = "STEADFAST_NODE_URL";
 const DIRECTORY: &str = "STEADFAST_NODE_DIRECTORY";
+const DIRECT: &str = "STEADFAST_NODE_DIRECT";
+/// With `polling` or `listening`, nodes reach the server through a pooler: without another address, or
+/// with one for LISTEN.
+const POOLER: &str = "STEADFAST_TEST_POOLER";
 const TEST: &str = "jobs_outlive_nodes_connections_and_the_server_itself";
 pub const MAX_RETRIES: u32 = 20;
 /// Shorter than some jobs, so that a stop in order finds some to give back.
@@ -73,9 +77,13 @@ pub async fn run_if_requested() -> bool {
     let (Ok(url), Some(directory)) = (std::env::var(URL), std::env::var_os(DIRECTORY)) else {
         return false;
     };
+    let options = match std::env::var(DIRECT) {
+        Ok(direct) => options().direct(&direct),
+        Err(_) => options(),
+    };
     let store = loop {
         // The server may be down just now; then the node waits, as its operator would have it.
-        if let Ok(store) = PostgresStore::open(&url, options()).await {
+        if let Ok(store) = PostgresStore::open(&url, options.clone()).await {
             break store;
         }
         tokio::time::sleep(LOOK_EVERY).await; // sleep: between looks at another process
@@ -119,6 +127,7 @@ pub struct Cluster {
     pub store: PostgresStore,
     pub client: Client,
     nodes: Vec<NodeProcess>,
+    pooler: Option<Pooler>,
     pub server: Server,
     directory: tempfile::TempDir,
 }
@@ -126,15 +135,18 @@ pub struct Cluster {
 struct NodeProcess(Child);
 
 impl NodeProcess {
-    fn start(server: &Server, directory: &Path) -> Self {
-        let child = Command::new(std::env::current_exe().unwrap())
+    fn start(server: &Server, pooler: Option<&Pooler>, directory: &Path) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
             .args([TEST, "--exact", "--nocapture"])
-            .env(URL, server.url())
+            .env(URL, pooler.map_or_else(|| server.url(), Pooler::url))
             .env(DIRECTORY, directory)
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn();
-        Self(child.unwrap())
+            .stdout(Stdio::null());
+        if std::env::var(POOLER).is_ok_and(|how| how == "listening") {
+            command.env(DIRECT, server.url());
+        }
+        Self(command.spawn().unwrap())
     }
 }
 
@@ -152,11 +164,14 @@ impl Cluster {
         let directory = tempfile::tempdir().unwrap();
         File::create(starts_file(directory.path())).unwrap();
         let store = PostgresStore::open(&server.url(), options()).await.unwrap();
-        let nodes = (0..nodes).map(|_| NodeProcess::start(&server, directory.path()));
+        let pooler = std::env::var_os(POOLER).map(|_| Pooler::start(&server).unwrap());
+        let start = || NodeProcess::start(&server, pooler.as_ref(), directory.path());
+        let nodes: Vec<NodeProcess> = (0..nodes).map(|_| start()).collect();
         Self {
             client: Client::new(Arc::new(store.clone())),
             store,
-            nodes: nodes.collect(),
+            nodes,
+            pooler,
             server,
             directory,
         }
@@ -164,7 +179,8 @@ impl Cluster {
 
     pub fn kill_and_restart(&mut self, node: usize) {
         // The old one dies as it is replaced.
-        self.nodes[node] = NodeProcess::start(&self.server, self.directory.path());
+        let directory = self.directory.path();
+        self.nodes[node] = NodeProcess::start(&self.server, self.pooler.as_ref(), directory);
     }
 
     pub async fn restart_in_order(&mut self, node: usize) {

@@ -219,6 +219,10 @@ impl From<ClientError> for Problem {
             ClientError::TooManyOperations { .. } | ClientError::TooManyBatches { .. } => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many", error.to_string())
             }
+            ClientError::StoreSlow(_) => {
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                Self::new(status, "store_slow", error.to_string()).after(limits::STORE_RETRY_AFTER)
+            }
             ClientError::BatchJobsExist { .. } => {
                 Self::new(StatusCode::CONFLICT, "jobs_exist", error.to_string()).at("jobs")
             }

@@ -49,7 +49,8 @@ pub async fn gather(app: &App, tenant: Option<&Tenant>) -> Result<Registry, Clie
         flow::register_destinations(client.destination_counts().await?, &mut registry);
         flow::register_paces(&client.learned_paces().await?, &mut registry);
         flow::register_incidents(app.node.incident_counts(), &mut registry);
-        flow::register_refused_creates(app.client.refused_creates(), &mut registry);
+        let is_slow = app.client.store_slow().is_some();
+        flow::register_refused_creates(app.client.refused_creates(), is_slow, &mut registry);
         store::register_store(client.store_metrics().await?, &mut registry);
     }
     Ok(registry)

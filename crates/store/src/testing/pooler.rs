@@ -7,7 +7,7 @@ use std::{
     sync::OnceLock,
 };
 
-use super::{RECOVERY_POLL_EVERY, Server, User, command};
+use super::{RECOVERY_POLL_EVERY, Server, User, command, copy_into};
 
 /// Few connections to the server, so that clients really share them.
 const SETTINGS: &str = "[databases]
@@ -47,18 +47,12 @@ impl Pooler {
         })
     }
 
-    fn start(server: &Server) -> io::Result<Self> {
+    /// Starts a pooler in front of a server.
+    pub fn start(server: &Server) -> io::Result<Self> {
         let directory = server.directory.join("pooler");
         fs::create_dir(&directory)?;
         // The user that it runs as may not be able to read where it was installed.
-        let program = directory.join("program");
-        let copied = command(Path::new("cp"), None, &directory)
-            .arg("-R")
-            .args([&find_program()?, &program])
-            .status()?;
-        if !copied.success() {
-            return Err(io::Error::other("cannot copy PgBouncer"));
-        }
+        let program = copy_into(&directory, &find_program()?)?;
         let host = server.directory.display().to_string();
         let settings = SETTINGS.replace("host=DIRECTORY", &format!("host={host}"));
         let settings = settings.replace("DIRECTORY", &directory.display().to_string());
@@ -97,6 +91,11 @@ impl Pooler {
             std::thread::park_timeout(RECOVERY_POLL_EVERY);
         }
         Ok(())
+    }
+
+    /// The directory of its socket.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// An address for [`PostgresStore::open`](crate::PostgresStore::open).

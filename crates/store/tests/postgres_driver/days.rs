@@ -7,8 +7,8 @@ use steadfast_core::{
     limits::DAY,
 };
 use steadfast_store::{
-    BaseStore as _, JobStore as _, ManualClock, PostgresStore, PruneRequest, QueryStore as _,
-    RenewResult, Renewal, SaveStepResult,
+    BaseStore as _, JobDetail, JobStore as _, ManualClock, PostgresStore, PruneRequest,
+    QueryStore as _, RenewResult, Renewal, SaveStepResult,
 };
 
 use crate::common::{TestDatabase, job, jobs, request, success};
@@ -86,7 +86,7 @@ async fn ended_jobs_and_their_attempts_are_in_the_partition_of_their_day() {
     assert_eq!(placed(&database).await, [(0, 1, 1), (FIRST + 10, 1, 1)]);
     assert_eq!(prune(&store).await, 0);
     assert_eq!(placed(&database).await, [(0, 2, 2)]);
-    let found = store.get_jobs(ids).await.unwrap();
+    let found = store.get_jobs(ids, JobDetail::Full).await.unwrap();
     assert!(found.iter().all(Option::is_some));
 }
 
@@ -102,7 +102,7 @@ async fn nothing_waits_for_a_day_that_somebody_reads() {
     for _ in 0..2 {
         assert_eq!(prune(&store).await, 0);
         succeed(&store, 2).await;
-        assert!(store.get_jobs(old.clone()).await.unwrap()[0].is_some());
+        assert!(store.get_jobs(old.clone(), JobDetail::Full).await.unwrap()[0].is_some());
     }
     drop(reading);
     drop(reader);
@@ -110,7 +110,10 @@ async fn nothing_waits_for_a_day_that_somebody_reads() {
         // sleep: the server learns in the background that the reader is gone
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert_eq!(store.get_jobs(old).await.unwrap(), [None, None, None]);
+    assert_eq!(
+        store.get_jobs(old, JobDetail::Full).await.unwrap(),
+        [None, None, None]
+    );
     let tables = format!(
         "SELECT count(*) FROM pg_tables WHERE schemaname || '.' = 'steadfast.' AND tablename LIKE '%_day_{FIRST}'"
     );
@@ -192,7 +195,7 @@ async fn renewals_and_commands_meet_the_end_of_their_job() {
         let held = |it: &RenewResult| matches!(it, RenewResult::Held { .. });
         assert!(renewed.unwrap().iter().filter(|it| held(it)).count() <= 8);
         assert_eq!(cancelled.unwrap().len() + ended.unwrap().len(), 16);
-        let found = store.get_jobs(ids).await.unwrap();
+        let found = store.get_jobs(ids, JobDetail::Full).await.unwrap();
         assert!(found.iter().all(Option::is_some));
     }
 }

@@ -6,7 +6,6 @@ mod batches;
 mod common;
 mod days;
 mod encryption;
-
 mod enqueue;
 mod gates;
 mod locks;

@@ -99,6 +99,7 @@ AlertRule: TypeAlias = Literal[
     "certificate",
     "fragile",
     "corrected",
+    "store_slow",
 ]
 
 
@@ -1928,6 +1929,8 @@ class Node(TypedDict):
     """Time of the last heartbeat."""
     name: str
     """Its name."""
+    problems: NotRequired[list[str]]
+    """What is wrong with it: a slow store, or a TLS certificate that it cannot use."""
     queues: list[str]
     """Queues that it serves; empty means all."""
     startedAt: str

@@ -56,6 +56,7 @@ impl Cluster {
             full_for: Vec::new(),
             certificate_problem: None,
             correction: None,
+            store_problem: None,
             encryption_key: None,
             started_at: now,
             last_seen: now,

@@ -93,6 +93,7 @@ pub fn only(rule: AlertRule) -> AlertSettings {
     settings.certificate.enabled = rule == AlertRule::Certificate;
     settings.fragile.enabled = rule == AlertRule::Fragile;
     settings.corrected.enabled = rule == AlertRule::Corrected;
+    settings.store_slow.enabled = rule == AlertRule::StoreSlow;
     settings
 }
 

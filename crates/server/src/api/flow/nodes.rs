@@ -32,6 +32,7 @@ pub async fn list(
             .into_iter()
             .map(|node| NodeBody {
                 alive: node.is_alive(now),
+                problems: node.problems().map(str::to_owned).collect(),
                 name: node.name.to_string(),
                 version: node.version,
                 queues: node.queues.iter().map(ToString::to_string).collect(),

@@ -89,7 +89,7 @@ pub fn address(alert: &AlertState, tenant: Option<&Tenant>) -> String {
         }
         AlertRule::NewFailure => ("/failures", &[("state", "new")]),
         AlertRule::Regressed => ("/failures", &[("state", "regressed")]),
-        AlertRule::Certificate | AlertRule::Corrected => ("/nodes", &[]),
+        AlertRule::Certificate | AlertRule::Corrected | AlertRule::StoreSlow => ("/nodes", &[]),
         AlertRule::Fragile => ("/simulator/outage", &[]),
         AlertRule::Overdue if !queue.is_empty() => ("/queues/why", &[("queue", queue)]),
         _ => ("/queues", &[("q", queue)]),
@@ -98,6 +98,7 @@ pub fn address(alert: &AlertState, tenant: Option<&Tenant>) -> String {
         AlertRule::Destination
         | AlertRule::Certificate
         | AlertRule::Corrected
+        | AlertRule::StoreSlow
         | AlertRule::Fragile => fields.to_vec(),
         _ => [fields, &[("tenant", tenant)]].concat(),
     };
@@ -141,6 +142,7 @@ mod tests {
             ("storm", "jobs", "/queues?q=mail&tenant=acme"),
             ("certificate", "jobs", "/nodes"),
             ("corrected", "jobs", "/nodes"),
+            ("store_slow", "jobs", "/nodes"),
             ("fragile", "jobs", "/simulator/outage"),
             ("new_failure", "jobs", "/failures?state=new&tenant=acme"),
             ("regressed", "jobs", "/failures?state=regressed&tenant=acme"),

@@ -151,13 +151,23 @@ struct ReasonLabels {
     reason: &'static str,
 }
 
-pub fn register_refused_creates(refused: RefusedCreates, registry: &mut Registry) {
+pub fn register_refused_creates(
+    refused: RefusedCreates,
+    is_store_slow: bool,
+    registry: &mut Registry,
+) {
+    let slow = Gauge::<i64>::default();
+    slow.set(is_store_slow.into());
+    let help = "1 while this node refuses most creates because commits take too long";
+    registry.register("store_slow", help, slow);
     let creates = Family::<ReasonLabels, Counter>::default();
-    let reason = "too_many_waiting";
-    let labels = ReasonLabels { reason };
-    creates
-        .get_or_create(&labels)
-        .inc_by(refused.too_many_waiting);
+    for (reason, count) in [
+        ("too_many_waiting", refused.too_many_waiting),
+        ("store_slow", refused.store_slow),
+    ] {
+        let labels = ReasonLabels { reason };
+        creates.get_or_create(&labels).inc_by(count);
+    }
     let help = "Requests to create jobs that this node refused because there was no room for more";
     registry.register("creates_refused", help, creates);
 }

@@ -1,16 +1,13 @@
 //! A resolver that does not answer: only those who asked for such a name may wait.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use steadfast_sim::prove;
 
 use crate::{
     node::{FILE, Node, serve, until},
+    preload,
     process::steadfast,
     target::Target,
 };
@@ -46,7 +43,8 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
 fn a_resolver_that_does_not_answer_delays_no_other_caller() {
     let rounds = prove::times(1);
     let dir = tempfile::tempdir().unwrap();
-    let resolver = build_resolver(dir.path());
+    let source = RESOLVER.replace("SECONDS", &LOOKUP_SECONDS.to_string());
+    let resolver = preload::build(dir.path(), &source);
     let target = Target::start(|_| Some(200));
     let (mut slowest, mut threads, mut answered) = (Duration::ZERO, 0, 0);
     for round in 0..rounds {
@@ -106,18 +104,4 @@ fn has_failed(node: &Node) -> bool {
     metrics
         .lines()
         .any(|line| line.starts_with("steadfast_retries_total") && !line.ends_with(" 0"))
-}
-
-fn build_resolver(dir: &Path) -> PathBuf {
-    let source = dir.join("resolver.c");
-    let library = dir.join("resolver.so");
-    let text = RESOLVER.replace("SECONDS", &LOOKUP_SECONDS.to_string());
-    std::fs::write(&source, text).unwrap();
-    let built = Command::new("cc")
-        .args(["-shared", "-fPIC", "-o"])
-        .args([&library, &source])
-        .arg("-ldl")
-        .status();
-    assert!(built.unwrap().success());
-    library
 }
